@@ -1,7 +1,9 @@
 """Rows that fade, and rows that leave a window: each against learning the rows anew."""
 
+import copy
 import datetime
 import pickle
+import threading
 
 import numpy as np
 import pandas as pd
@@ -11,6 +13,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import suffice as sf
+from attacks.targets import estimator_classes, rows_for
+from attacks.targets import make as attacked
 from suffice.discriminant_analysis import LinearDiscriminantAnalysis
 from suffice.errors import InvalidDataError, InvalidOptionError, MismatchError
 from suffice.naive_bayes import GaussianNB
@@ -266,3 +270,77 @@ def test_nothing_is_known_before_anything_is_learned_and_pickles_go_on(make):
     one_by_one(clf, x, y)
     one_by_one(other, x, y)
     assert_allclose(other.predict_proba(x), clf.predict_proba(x), rtol=1e-9)
+
+
+WRAPPERS = {"fading": lambda e: sf.Fading(e, half_life=5.0), "window": lambda e: sf.Window(e, rows=6)}
+either = pytest.mark.parametrize("wrap", list(WRAPPERS.values()), ids=list(WRAPPERS))
+EVERY = pytest.mark.parametrize("cls", estimator_classes(), ids=lambda cls: cls.__name__)
+LABELS = np.array(["a", "b", "c"] * 4)
+
+
+@either
+@EVERY
+@pytest.mark.filterwarnings("ignore")
+def test_every_estimator_changes_and_its_copies_learn_apart(cls, wrap):
+    rows = rows_for(cls)
+    clf = wrap(attacked(cls)).fit(rows, LABELS)
+    before = clf.predict_proba(rows)
+    names = clf.estimator_._names()
+    row = rows[0] if cls._form == "texts" else dict(zip(names, rows[0].tolist(), strict=True))
+    for copied in (copy.copy, copy.deepcopy, lambda e: pickle.loads(pickle.dumps(e))):
+        made = copied(clf)
+        np.testing.assert_array_equal(made.predict_proba(rows), before)
+        for _ in range(20):
+            made.learn_one(row, "a")
+        assert not np.array_equal(made.predict_proba(rows), before)
+        np.testing.assert_array_equal(clf.predict_proba(rows), before)
+
+
+@either
+@EVERY
+@pytest.mark.filterwarnings("ignore")
+def test_rows_that_are_refused_change_nothing(cls, wrap):
+    rows = rows_for(cls)
+    clf = wrap(attacked(cls)).fit(rows, LABELS)
+    before = clf.predict_proba(rows)
+    last = [[None]] if cls._form == "texts" else [[np.inf] * 3]
+    worse = [*rows[:4], *last[0]] if cls._form == "texts" else np.concatenate([rows[:4], last])
+    for x, y in [(rows, LABELS[:3]), (rows, 3), (rows, None), (rows[:2], ["a", None]), (worse, ["a"] * 4 + [None])]:
+        for step in (clf.fit, clf.partial_fit):
+            with pytest.raises(ValueError, match=r"label|Label"):
+                step(x, y)
+    with pytest.raises(ValueError, match=r"[Rr]ow|Document"):
+        clf.learn_one(3, "a")
+    np.testing.assert_array_equal(clf.predict_proba(rows), before)
+
+
+@either
+def test_labels_stay_what_they_are(wrap):
+    x = np.arange(8.0)[:, None] ** 2
+    with pytest.raises(ValueError, match=r"mix of|cannot be classes"):
+        wrap(GaussianNB()).fit(x, [1, "a"] * 4)
+    days = list(np.array(["2020-01-01", "2020-01-02"], "M8[ns]"))
+    for labels in (["a", "a\0"], days, [2**53, 2**53 + 1], [True, False]):
+        clf = wrap(GaussianNB()).fit(x, labels * 4)
+        expected = GaussianNB().fit(x, labels * 4).classes_
+        assert clf.classes_.tolist() == expected.tolist()
+        assert clf.classes_.dtype.kind == expected.dtype.kind
+
+
+@either
+def test_several_threads_lose_no_row(wrap):
+    clf = sf.Window(GaussianNB(), rows=10**6) if isinstance(wrap(None), sf.Window) else sf.Fading(GaussianNB(), 1e12)
+    x, y = np.arange(20.0)[:, None] % 7, np.arange(20) % 2
+
+    def learn():
+        for _ in range(10):
+            clf.partial_fit(x, y)
+            clf.learn_one({"x0": 1.0}, 0)
+            clf.predict(x)
+
+    threads = [threading.Thread(target=learn) for _ in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert clf.estimator_.class_count_.sum() == pytest.approx(4 * 10 * 21, rel=1e-6)

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from math import isfinite
 from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from suffice.core.arrays import LEAST_WEIGHT, MOST_WEIGHT
 from suffice.core.errors import InvalidOptionError, LeftOutWarning, QuantityWarning
+from suffice.core.labels import label_list
 from suffice.core.statistics import ByClass
 from suffice.estimators._threads import learning, lock_of, snapshot
 from suffice.estimators._waiting_rows import WAITING, Stream, WaitingRows, named
@@ -46,7 +47,7 @@ class OneByOne(WaitingRows):
         y : label
             The class of the row.
         w : float, default=1.0
-            The weight of the row.
+            The weight of the row: 0, or from 1e-140 to 1e140.
 
         Returns
         -------
@@ -63,9 +64,9 @@ class OneByOne(WaitingRows):
         >>> clf.predict_one({"height": 1.85})
         'm'
         """
-        if not isinstance(w, Real) or not (w >= 0 and isfinite(w)):
-            raise InvalidOptionError(f"w must be a number of at least 0, found {w!r}")
-        y = y.item() if isinstance(y, np.generic) else y
+        check_weight(w)
+        if isinstance(y, np.generic) and y.dtype.kind not in "mM":  # of which Python has not all
+            y = y.item()
         with lock_of(self):
             stream = self._stream_so_far()
             if self._waits and stream is not None and stream.knows(y):
@@ -109,7 +110,7 @@ class OneByOne(WaitingRows):
         view = self._answering_one()
         if view is None:
             return {}
-        return dict(zip(view._learned.labels.tolist(), view._posterior_one(x).tolist(), strict=True))
+        return dict(zip(label_list(view._learned.labels), view._posterior_one(x).tolist(), strict=True))
 
     def predict_one(self, x: Any) -> Any:
         """Return the most probable class of one row, as `predict_proba_one` has it; None if nothing was learned.
@@ -125,7 +126,10 @@ class OneByOne(WaitingRows):
             The class.
         """
         view = self._answering_one()
-        return None if view is None else view._learned.labels[view._posterior_one(x).argmax()].item()
+        if view is None:
+            return None
+        best = int(view._posterior_one(x).argmax())
+        return label_list(view._learned.labels[best : best + 1])[0]
 
     def settle(self) -> Self:
         """Count all rows that were learned one at a time, and make all choices by all of them, now."""
@@ -289,3 +293,9 @@ class OneByOne(WaitingRows):
         state: dict[str, Any] = dict(super().__getstate__())
         state.pop("_stream", None)  # a copy waits for rows of its own
         return state
+
+
+def check_weight(w: Any) -> None:
+    """Refuse what is no weight of a row: rows wait, and none may be refused after it was accepted."""
+    if not isinstance(w, Real) or not (w == 0 or LEAST_WEIGHT <= float(w) <= MOST_WEIGHT):
+        raise InvalidOptionError(f"w must be 0, or a number from {LEAST_WEIGHT:g} to {MOST_WEIGHT:g}, found {w!r}")

@@ -12,7 +12,7 @@ from suffice import engines
 from suffice.core.arrays import Array
 from suffice.core.errors import InvalidDataError
 from suffice.core.frames import as_frame
-from suffice.core.labels import read_labels
+from suffice.core.labels import label_list, read_labels
 from suffice.core.statistics import ByClass
 from suffice.estimators._answering import Answering
 from suffice.model.learned import Learned
@@ -36,7 +36,7 @@ class Stream:
         self.weight = 0.0  # of the rows that wait
         self.size = 0  # of texts that wait, in characters
         self.total = 0.0 if onto is None else float(onto.seen.weight.sum())
-        self.known = {} if onto is None else {y: type(y) for y in onto.seen.labels.tolist() if type(y) in LABELS}
+        self.known = {} if onto is None else {y: type(y) for y in label_list(onto.seen.labels) if type(y) in LABELS}
         self.kinds: dict[str, type] = {}  # of the values of columns
         self.first: list[tuple[Any, Any, float]] | None = [] if first else None
         self.chosen = 0.0  # the weight of the rows by which choices were made; 0 where none are kept

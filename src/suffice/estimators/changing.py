@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Mapping, Sequence
+from copy import copy
 from datetime import date, datetime
 from math import isfinite
 from numbers import Real
@@ -13,12 +14,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from suffice import engines
-from suffice.core.arrays import Array, Values
+from suffice.core.arrays import MOST_WEIGHT, Array, Values
 from suffice.core.errors import InvalidDataError, InvalidOptionError, MismatchError
 from suffice.core.frames import Frame, as_frame
 from suffice.core.frozen_options import same_options
-from suffice.estimators._one_by_one import LEAST, OneByOne
-from suffice.estimators._threads import snapshot
+from suffice.core.labels import each_label
+from suffice.estimators._one_by_one import LEAST, OneByOne, check_weight
+from suffice.estimators._threads import learning, lock_of, snapshot
 from suffice.estimators.scikit_learn import BaseEstimator, ClassifierMixin, check_is_fitted, clone
 
 __all__ = ["Fading", "Window"]
@@ -38,32 +40,49 @@ class Changing(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn from rows, the first of them being the oldest, forgetting whatever was learned before."""
-        self._begin()
-        return self.partial_fit(X, y)
+        with learning(self) as draft:
+            draft._begin()
+            draft._learn(X, y)
+        return self
 
-    @abstractmethod
     def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """Learn from more rows, in their order."""
+        """Learn from more rows, in their order, or as their times say."""
+        with learning(self) as draft:
+            draft._begin_once()
+            draft._learn(X, y)
+        return self
 
     @abstractmethod
-    def learn_one(self, x: Any, y: Any) -> Self:
-        """Learn one row."""
+    def _learn(self, X: Any, y: Any) -> None:
+        """Learn from more rows, all or none."""
 
     @abstractmethod
-    def _current(self, exact: bool) -> Any:
+    def _now_counted(self, exact: bool) -> Any:
         """Return the classifier of the rows as they count now; None if nothing was learned."""
+
+    def _current(self, exact: bool) -> Any:
+        """Return the classifier of the rows as they count now, while no other thread learns; None if there is none."""
+        with lock_of(self):
+            return self._now_counted(exact) if "_inner" in self.__dict__ else None
+
+    def __copy__(self) -> Self:
+        with lock_of(self):
+            made = snapshot(self)
+            if "_inner" in made.__dict__:
+                made._inner = copy(made._inner)
+        return made
 
     @property
     def estimator_(self) -> Any:
         """The classifier of the rows as they count now: an estimator like any other, which can be saved."""
-        found = self._current(exact=True) if "_inner" in self.__dict__ else None
+        found = self._current(exact=True)
         if found is None:
             check_is_fitted(self)
             raise AssertionError("check_is_fitted raises")
         return found._now()
 
     def __sklearn_is_fitted__(self) -> bool:
-        return "_inner" in self.__dict__ and self._current(exact=True) is not None
+        return self._current(exact=True) is not None
 
     @property
     def classes_(self) -> Values:
@@ -85,12 +104,12 @@ class Changing(ClassifierMixin, BaseEstimator):
 
     def predict_one(self, x: Any) -> Any:
         """Return the most probable class of one row; None if nothing was learned."""
-        found = self._current(exact=False) if "_inner" in self.__dict__ else None
+        found = self._current(exact=False)
         return None if found is None else found.predict_one(self._without_time(x))
 
     def predict_proba_one(self, x: Any) -> dict[Any, float]:
         """Return p(y | x) of one row; no class if nothing was learned."""
-        found = self._current(exact=False) if "_inner" in self.__dict__ else None
+        found = self._current(exact=False)
         return {} if found is None else found.predict_proba_one(self._without_time(x))
 
     def settle(self) -> Self:
@@ -109,6 +128,10 @@ class Changing(ClassifierMixin, BaseEstimator):
         self._inner = clone(self.estimator)
         self._clock = -np.inf if self.time is not None else 0.0
 
+    def _begin_once(self) -> None:
+        if "_inner" not in self.__dict__:
+            self._begin()
+
     def _without_time(self, x: Any) -> Any:
         if self.time is None or not isinstance(x, Mapping):
             return x
@@ -124,24 +147,26 @@ class Changing(ClassifierMixin, BaseEstimator):
 
     def _read(self, X: Any, y: Any) -> tuple[Any, list[Any], Array, int]:
         """Return rows without their times, their labels, times, and number."""
-        if isinstance(X, (list, tuple)) and len(X) and all(isinstance(text, str) for text in X) and self.time is None:
-            return X, _labels(y), self._next(len(X)), len(X)
-        if engines.find(X) is not None:
-            raise InvalidDataError(f"{type(self).__name__} learns rows in memory, or one at a time")
-        frame = as_frame(X)
-        if isinstance(y, str):
-            labels = frame.column(y).to_pylist()
-            frame = frame.drop(y)
+        if y is None:
+            raise InvalidDataError("Labels are needed: y, or the name of their column")
+        rows: Any
+        if isinstance(X, (list, tuple)) and self._inner._form == "texts" and self.time is None:
+            rows, labels, n = X, each_label(y), len(X)
         else:
-            labels = _labels(y)
-        if len(labels) != frame.n:
-            raise InvalidDataError(f"Found {frame.n} rows and {len(labels)} labels")
+            if engines.find(X) is not None:
+                raise InvalidDataError(f"{type(self).__name__} learns rows in memory, or one at a time")
+            rows = as_frame(X)
+            labels, n = rows.column(y).to_pylist() if isinstance(y, str) else each_label(y), rows.n
+            rows = rows.drop(y) if isinstance(y, str) else rows
+        if len(labels) != n:
+            raise InvalidDataError(f"Found {n} rows and {len(labels)} labels")
         if self.time is None:
-            return frame, labels, self._next(frame.n), frame.n
-        if self.time not in frame.columns:
-            raise MismatchError(f"There is no column {self.time!r} of times; there are {frame.names[:20]}")
-        times = [as_time(value, self.time) for value in frame.column(self.time).to_pylist()]
-        return frame.drop(self.time), labels, np.array(times), frame.n
+            plain = isinstance(X, np.ndarray) and X.dtype.kind in "biuf" and self._inner._form != "table"
+            return X if plain else rows, labels, self._next(n), n  # an array has no names
+        if self.time not in rows.columns:
+            raise MismatchError(f"There is no column {self.time!r} of times; there are {rows.names[:20]}")
+        times = [as_time(value, self.time) for value in rows.column(self.time).to_pylist()]
+        return rows.drop(self.time), labels, np.array(times), n
 
     def _next(self, n: int) -> Array:
         """Return the times of the next rows, where these are their numbers."""
@@ -193,36 +218,37 @@ class Fading(Changing):
 
     def learn_one(self, x: Any, y: Any, w: float = 1.0) -> Self:
         """Learn one row, which is the newest unless its time says otherwise."""
-        if "_inner" not in self.__dict__:
-            self._begin()
+        with lock_of(self):
+            self._begin_once()
+            self._learn_row(x, y, w)
+        return self
+
+    def _learn_row(self, x: Any, y: Any, w: float) -> None:
+        check_weight(w)
         time = self._time_of(x)
         epoch = time if self._epoch == -np.inf else self._epoch
         age = (epoch - time) / self.half_life
-        if age < -MOST_FADED:
+        if age < -MOST_FADED or (age < 0 and w * 2.0**-age > MOST_WEIGHT):
             self._rebase(time)
             epoch, age = time, 0.0
-        weight = 2.0**-age
-        if weight >= LEAST:
-            self._inner.learn_one(self._without_time(x), y, w * weight)
+        weight = w * 2.0**-age
+        if not 0 < weight < LEAST:  # less is nothing
+            self._inner.learn_one(self._without_time(x), y, weight)
         self._epoch, self._clock = epoch, max(self._clock, time)
-        return self
 
-    def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """Learn from more rows, in their order, or as their times say."""
-        if "_inner" not in self.__dict__:
-            self._begin()
+    def _learn(self, X: Any, y: Any) -> None:
         rows, labels, times, n = self._read(X, y)
         if not n:
-            return self
+            return
         now = max(self._clock, float(times.max()))
+        self._inner = copy(self._inner)  # rows fade and are learned, or neither
         if self._epoch != -np.inf:
             self._rebase(now)
         weight = 2.0 ** ((times - now) / self.half_life)
         weight[weight < LEAST] = 0.0
         rows = engines.Memory(rows) if isinstance(rows, Frame) else rows
-        self._inner.partial_fit(rows, np.array(labels), sample_weight=weight)
+        self._inner.partial_fit(rows, labels, sample_weight=weight)
         self._epoch = self._clock = now
-        return self
 
     def _rebase(self, now: float) -> None:
         """Let the rows of another time weigh 1 in the statistics."""
@@ -231,7 +257,7 @@ class Fading(Changing):
                 self._inner._rescale(2.0 ** max((self._epoch - now) / self.half_life, -1000.0))
             self._epoch = now
 
-    def _current(self, exact: bool) -> Any:
+    def _now_counted(self, exact: bool) -> Any:
         if self._clock - self._epoch > (0.0 if exact else self.half_life / LATE):
             self._rebase(self._clock)
         known = "_learned" in self._inner.__dict__ or self._inner._is_unsettled()
@@ -315,33 +341,45 @@ class Window(Changing):
 
     def learn_one(self, x: Any, y: Any) -> Self:
         """Learn one row, the newest; rows that leave the window for it are forgotten."""
-        if "_inner" not in self.__dict__:
-            self._begin()
+        with lock_of(self):
+            self._begin_once()
+            self._learn_row(x, y)
+        return self
+
+    def _learn_row(self, x: Any, y: Any) -> None:
         time = self._time_of(x)
         if time < self._clock:
             raise InvalidDataError(f"{self._sorted}: found {time:g} after {self._clock:g}")
         row = self._without_time(x)
         self._inner.learn_one(row, y)
+        self._hold(row, y, time)
+
+    def _hold(self, row: Any, y: Any, time: float) -> None:
+        """Note a row that was learned, and forget rows that have left the window."""
         self._held.append((dict(row) if isinstance(row, Mapping) else row, y, time))
         self._clock = time
         while self._leaves(self._gone):
             self._gone += 1
         if self._gone * LATE > len(self._held):
             self._forget_gone()
-        return self
 
-    def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """Learn from more rows, in their order."""
-        if "_inner" not in self.__dict__:
-            self._begin()
+    def _learn(self, X: Any, y: Any) -> None:
         rows, labels, times, n = self._read(X, y)
         if n and (np.diff(times, prepend=self._clock) < 0).any():
             raise InvalidDataError(self._sorted)
-        each: Sequence[Any] = rows.table().to_pylist() if isinstance(rows, Frame) else rows
-        stamps = [None] * n if self.time is None else times.tolist()
+        self._inner, self._held = copy(self._inner), self._held.copy()  # all rows are learned, or none
+        each: Sequence[Any]
+        if isinstance(rows, np.ndarray):
+            each = [{f"x{j}": value for j, value in enumerate(row)} for row in rows.tolist()]
+            if n and not self._inner.__sklearn_is_fitted__():
+                self._inner.partial_fit(rows[:1], labels[:1])
+                self._hold(each[0], labels[0], float(times[0]))
+                each, labels = each[1:], labels[1:]
+        else:
+            each = rows.table().to_pylist() if isinstance(rows, Frame) else rows
+        stamps = [None] * len(labels) if self.time is None else times.tolist()
         for row, label, stamp in zip(each, labels, stamps, strict=True):
-            self.learn_one(row if stamp is None else row | {self.time: stamp}, label)
-        return self
+            self._learn_row(row if stamp is None else row | {self.time: stamp}, label)
 
     def _leaves(self, at: int) -> bool:
         """Whether the row at a place among those held is not in the window."""
@@ -359,7 +397,13 @@ class Window(Changing):
             self._held.popleft()
         self._gone = 0
 
-    def _current(self, exact: bool) -> Any:
+    def __copy__(self) -> Self:
+        made = super().__copy__()
+        if "_held" in made.__dict__:
+            made._held = made._held.copy()
+        return made
+
+    def _now_counted(self, exact: bool) -> Any:
         if exact:
             self._forget_gone()
         return self._inner if self._held else None
@@ -376,9 +420,3 @@ def as_time(value: Any, name: str) -> float:
         except (ValueError, TypeError):
             pass
     raise InvalidDataError(f"Column {name!r} must hold times, numbers or dates, found {value!r}")
-
-
-def _labels(y: Any) -> list[Any]:
-    if y is None:
-        raise InvalidDataError("Labels are needed: y, or the name of their column")
-    return y.tolist() if hasattr(y, "tolist") else list(y)
