@@ -1,6 +1,8 @@
 """Whether the world is still the same: false alarms, changes of columns and of labels, pictures and the command."""
 
+import copy
 import json
+import pickle
 import threading
 import time
 
@@ -224,3 +226,16 @@ def test_a_file_that_grows_is_followed(clf, tmp_path, capsys, monkeypatch):
     assert code == 1
     assert "height is less probable" in capsys.readouterr().out
     assert run(["watch", str(tmp_path / "m.suffice"), "-", "--follow"]) == 2
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda each: pickle.loads(pickle.dumps(each))])
+def test_copies_of_a_monitor_watch_apart(copied):
+    rows = {"a": np.arange(40.0) % 7}
+    monitor = sf.Monitor(sf.BayesClassifier(structure="naive").fit(rows, np.arange(40) % 2))
+    monitor.update(rows)
+    made, before = copied(monitor), monitor.wealth("a")
+    made.update(rows)
+    assert (monitor.n_rows_, made.n_rows_) == (40, 80)
+    np.testing.assert_array_equal(monitor.wealth("a"), before)
+    monitor.update(rows)
+    np.testing.assert_array_equal(monitor.wealth("a"), made.wealth("a"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from copy import deepcopy
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, Self
@@ -167,6 +168,9 @@ class Monitor:
         self._paths = {name: [] for name in self.series}
         self.alarms_, self.n_rows_ = [], 0
         return self
+
+    def __copy__(self) -> Self:
+        return deepcopy(self)  # a copy bets with wealth of its own
 
     def wealth(self, name: str) -> Array:
         """Return the wealth of the bets on a series after each row."""
