@@ -250,3 +250,46 @@ def test_the_default_classifier_of_tables_answers_while_it_learns():
     assert right / 200 > 0.65
     fitted = sf.BayesClassifier().fit(columns(rows), labels)
     assert_allclose(clf.predict_proba(columns(rows)), fitted.predict_proba(columns(rows)), rtol=1e-9)
+
+
+@pytest.mark.parametrize("make", [lambda: sf.BayesClassifier(structure="naive"), sf.TextClassifier])
+def test_a_weight_that_cannot_be_counted_is_refused_before_the_row_waits(make):
+    rows, labels = table(60) if isinstance(make(), sf.BayesClassifier) else texts(60)
+    clf = streamed(make(), rows, labels)
+    for w in (1e308, 1e-300, 5e-324, -1.0, float("nan"), float("inf"), "1", None):
+        with pytest.raises(InvalidOptionError, match="w must be 0, or a number from 1e-140 to 1e"):
+            clf.learn_one(rows[0], labels[0], w)
+    assert clf.settle().class_count_.sum() == 60
+    for w in (1e-140, 1e140, 0):
+        clf.learn_one(rows[0], labels[0], w)
+    assert clf.settle().class_count_.sum() == pytest.approx(1e140)
+
+
+def test_fading_weights_that_are_nothing_are_not_learned():
+    clf = sf.Fading(sf.BayesClassifier(structure="naive"), half_life=1.0, time="t")
+    for time in (0, 1000, 0, 500, 999, 600.5, 1e6, 0):
+        clf.learn_one({"a": 1.0, "t": time}, "p", 1e-30).learn_one({"a": 1.0, "t": time}, "q", 1e100)
+        clf.predict_one({"a": 1.0})
+    assert_allclose(clf.estimator_.class_count_, [1e-30, 1e100])
+    for w in ("x", -1.0, float("nan"), 1e300):
+        with pytest.raises(InvalidOptionError, match="w must be"):
+            clf.learn_one({"a": 1.0, "t": 2e6}, "p", w)
+
+
+@pytest.mark.parametrize("value", [1e160, 1e300, -1e308])
+@pytest.mark.parametrize("before", [60, 1100])  # columns are not settled, and are
+def test_a_number_that_no_answer_could_be_made_with_is_refused_when_it_is_learned(value, before):
+    rows, labels = table(before)
+    clf = streamed(sf.BayesClassifier(structure="naive"), rows, labels, ask=False)
+    clf.predict_one(rows[0])
+    with pytest.raises(InvalidDataError, match=r"Column 'number': Values from .* have no squares"):
+        clf.learn_one(rows[1] | {"number": value}, labels[1])
+    assert clf.settle().class_count_.sum() == before
+    with pytest.raises(InvalidDataError, match=r"Column 'number'"):
+        sf.BayesClassifier().fit({"number": [1.0, 2.0, value, 3.0]}, labels[:4])
+    with pytest.raises(InvalidDataError, match=r"Column 'number'"):
+        sf.BayesClassifier().fit({"number": [1e90, 2.0, 3.0, 3.0]}, labels[:4], [1e140, 1.0, 1.0, 1.0])
+    same = sf.BayesClassifier(structure="naive").fit(
+        {"number": [abs(value)] * 4, "b": [1.0, 2.0, 3.0, 4.0]}, labels[:4]
+    )
+    assert np.isfinite(same.predict_proba({"number": [abs(value)], "b": [1.5]})).all()

@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import field, replace
 from functools import partial
-from math import inf
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
@@ -46,6 +45,7 @@ from suffice.model.single_rows import SingleRows, single_row
 __all__ = ["BayesClassifier"]
 
 MOST_FOUND = 8  # columns that are found
+LARGE = 1e60  # with any weight, the squares of so large numbers can be added: no row that waits is refused later
 DENSE_CELLS = 1 << 26  # a sparse matrix may become a table of half a gigabyte
 
 
@@ -286,7 +286,7 @@ class BayesClassifier(CalibratedClassifier):
                 if kind is not float or type(value) is not int or not -MOST_EXACT <= value <= MOST_EXACT:
                     return None
                 value = float(value)
-            if value in (inf, -inf):
+            if type(value) is float and (value > LARGE or value < -LARGE):
                 return None
             row[name] = value
         for name in x.keys() - kinds.keys():

@@ -477,6 +477,9 @@ class Family(DataclassOptions, ABC, Generic[S]):
         if decisions is not None:
             raise MismatchError(f"{type(self).__name__} has nothing to decide, found {decisions!r}")
 
+    def check_estimable(self, statistic: S) -> None:  # most sums refuse such rows themselves
+        """Refuse rows from which nothing could be estimated, when they are learned."""
+
     def kept_rows(self, statistic: S) -> KeptRows | None:  # noqa: ARG002  # most statistics keep no rows
         """Return the rows that the statistic keeps, for calibration and outliers; None if it keeps none."""
         return None

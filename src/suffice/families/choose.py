@@ -14,6 +14,7 @@ from abc import abstractmethod
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from math import sqrt
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 
 from suffice import _core
 from suffice.core.arrays import Array, Categories, Codes, Dense, Matrix, Rows, Values
-from suffice.core.errors import MismatchError
+from suffice.core.errors import InvalidDataError, MismatchError
 from suffice.core.parallel import in_threads
 from suffice.core.priors import Beta, Dirichlet
 from suffice.core.statistics import Cells, Counts, Totals
@@ -40,6 +41,7 @@ SCORED = 5000  # distinct values that a family is scored on, at most
 SCORES = 20_000  # scores of classes for them, about
 MOST_CATEGORIES = 20  # distinct values that may be categories
 REPEATS = 3  # times that a value must occur on average for that
+FARTHEST = 1e150  # the largest deviation of a column, times the square root of its weight
 COMMON = 0.05  # if one value has a larger share, a kernel would make a spike of it
 MARGIN = 0.5  # standard errors by which a column must beat the class prior to vote
 ROUNDING = 1e-9  # a gain below is that of rounding: a column with one value has none
@@ -219,6 +221,15 @@ class Automatic(ChosenByCells):
     few: bool = False  # fewer candidates, for tables of so many columns that each must be quick
 
     summary = derived(lambda self: Summary(Cells, options={"limit": self.limit, "exact_moments": True}))
+
+    def check_estimable(self, cells: Cells) -> None:
+        """Refuse numbers that differ so much that squares overflow."""
+        for part in cells.parts:
+            if not len(part.values):
+                continue
+            low, high = float(part.values.min()), float(part.values.max())
+            if not (high - low) * sqrt(float(part.weight.sum())) <= FARTHEST:
+                raise InvalidDataError(f"Values from {low:g} to {high:g} have no squares in float64: rescale them")
 
     def placed(self, cells: Cells) -> PlacedCells:
         """Return the cells of each class."""

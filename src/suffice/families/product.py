@@ -298,6 +298,14 @@ class Product(Family[Blocks]):
         parts = {**found, **dict(zip(rest, estimates, strict=True))}
         return ProductDistribution(self, tuple(parts[j] for j in range(len(columns))))
 
+    def check_estimable(self, statistic: Blocks) -> None:
+        """Refuse rows that a block refuses."""
+        for block, part in zip(self.blocks, statistic.parts, strict=False):
+            try:
+                block.family.check_estimable(part)
+            except InvalidDataError as error:
+                raise InvalidDataError(f"Column {block.title!r}: {error}") from None
+
     def check_decisions(self, statistic: Blocks, decisions: Decisions | None) -> None:
         """Refuse decisions about other blocks, and those that a block refuses."""
         if decisions is None:

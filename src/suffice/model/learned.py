@@ -99,12 +99,13 @@ class Learned:
                 calibration.check_model(self.family, self.statistics)
 
     def checked(self) -> Learned:
-        """Return the same, after refusing what makes no model: no class, or a prior of other classes."""
+        """Return the same, after refusing what makes no model: no class, other priors, numbers too large."""
         known = self.seen if self.declared is None else self.statistics
         classes = len(known.labels)
         if not classes:
             raise InvalidDataError("The total weight of all rows is zero: there is nothing to learn from")
         self.prior.check(classes)
+        self.family.check_estimable(self.seen.statistic)
         return self
 
     @cached_property
