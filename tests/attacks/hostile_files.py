@@ -12,6 +12,7 @@ from __future__ import annotations
 import io
 import json
 import multiprocessing
+import pickle
 import resource
 import signal
 import time
@@ -449,6 +450,7 @@ def _of_estimator(model: Any, rows: Any) -> Iterator[Callable[[], Any]]:
         yield lambda: model.impute(few, "sample", random_state=0)
     if isinstance(model, (LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis)):
         yield lambda: model.decision_function(rows)
+    yield from _of_newer(model, rows, few)
     yield lambda: model.calibration_ if hasattr(model, "calibration_") else None
     yield lambda: distribution((model + model).predict_proba(few))
     yield lambda: model.partial_fit(few, Y[:5])
@@ -458,6 +460,38 @@ def _of_estimator(model: Any, rows: Any) -> Iterator[Callable[[], Any]]:
     yield lambda: model.drop_class(model.classes_.tolist()[0])
     yield lambda: distribution(model.predict_proba(few))
     yield lambda: saved(model)
+
+
+def _of_newer(model: Any, rows: Any, few: Any) -> Iterator[Callable[[], Any]]:
+    """Ask about single rows, other shares, suspects, other languages and change."""
+
+    def row() -> Any:
+        if isinstance(rows, dict):
+            return {name: column[0] for name, column in rows.items()}
+        return rows[0] if isinstance(rows[0], str) else dict(zip(model._names(), rows[0].tolist(), strict=True))
+
+    def learn() -> None:
+        again = pickle.loads(pickle.dumps(model))
+        for _ in range(3):
+            again.learn_one(row(), again.classes_.tolist()[0])
+        distribution([list(again.predict_proba_one(row()).values())])
+        again.settle()
+
+    labels = model.classes_[np.arange(len(Y)) % len(model.classes_)]
+    yield lambda: distribution([list(model.predict_proba_one(row()).values())])
+    yield lambda: model.predict_one(row())
+    yield learn
+    yield lambda: distribution(model.adapt(rows).predict_proba(few))
+    yield lambda: model.suspects(few, labels[:5])
+    yield lambda: model.cross_validate(few, labels[:5], folds=2)
+    yield lambda: model.to_sql()
+    yield lambda: model.to_onnx()
+    yield lambda: model.n_parameters_
+    yield lambda: sf.Monitor(model, reference=rows).update(few)
+    for wrapped in (sf.Fading(model, half_life=5.0), sf.Window(model, rows=4)):
+        yield lambda wrapped=wrapped: distribution(wrapped.fit(few, Y[:5]).predict_proba(few))
+    if isinstance(model, sf.BayesClassifier):
+        yield lambda: distribution(model.like().fit(few, labels[:5]).predict_proba(few))
 
 
 def _of_value(value: Any) -> Iterator[Callable[[], Any]]:
