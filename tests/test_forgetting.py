@@ -526,6 +526,18 @@ def test_the_doubt_of_products_of_squares_holds_what_forgetting_costs(case):
                 assert error <= Fraction(value.higher.doubt[0, i, j])
 
 
+def test_a_covariance_that_is_singular_stays_so_after_a_heavy_row_far_from_0_is_forgotten():
+    """Two rows of one class and one of another have one direction: what forgetting leaves of a second is rounding."""
+    x = np.array([[2.0, 1.0], [3.0, -1.0], [1.0, 0.0], [-3.0, 2.0]]) + np.array([1e9, 1e6])
+    y, weight = np.array(["a", "a", "c", "a"]), np.array([1.0, 1.0, 1.0, 1e9])
+    for heavy in (1e3, 1e6, 1e9):
+        weight[3] = heavy
+        model = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto").fit(x, y, weight)
+        model.forget(x[3:], y[3:], weight[3:])
+        again = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto").partial_fit(x[:3], y[:3])
+        np.testing.assert_allclose(model.predict_proba(x), again.predict_proba(x), atol=1e-6)
+
+
 def test_products_of_squares_of_earlier_files_add_and_forget():
     """They have no remainders: rounding has been there."""
     x, codes = np.random.default_rng(2).normal(size=(12, 2)), np.zeros(12, np.int32)

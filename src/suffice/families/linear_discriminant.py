@@ -53,7 +53,8 @@ class LinearDiscriminant(MultivariateGaussian):
         else:
             from scipy.linalg import lstsq
 
-            directions = Directions.solved(lambda means: lstsq(covariance[0], means.T)[0].T, mean)
+            least = _undecided(scatter, self._share(scatter), covariance[0])
+            directions = Directions.solved(lambda means: lstsq(covariance[0], means.T, cond=least)[0].T, mean)
         return LinearDiscriminantDistribution(mean, *positive, self.free(*mean.shape), directions)
 
     def leave_one_out(
@@ -90,6 +91,18 @@ class Directions:
         coef, near = solve(mean), solve(mean - origin)
         about = origin, near, -0.5 * ((mean - origin) * near).sum(axis=1)
         return cls(coef, -0.5 * (mean * coef).sum(axis=1), about, **found)
+
+
+def _undecided(scatter: Scatter, share: Array, covariance: Array) -> float:
+    """Return below which part of the largest singular value rounding decides whether a direction is there.
+
+    No singular value of Σ is off by more than the trace of what rounding may have taken from its variances. After a
+    heavy row was forgotten that is more than the last digit.
+    """
+    epsilon = float(np.finfo(np.float64).eps)
+    doubt = float((share * scatter.doubt.sum(axis=1) / np.maximum(scatter.weight, 1e-300)).sum())
+    largest = float(np.abs(covariance).max(initial=0.0))  # no singular value is below it
+    return max(epsilon, min(2.0 * doubt / largest, 1.0)) if largest > 0 else epsilon
 
 
 def _by_singular_values(scatter: Scatter, mean: Array, priors: Array, tol: float) -> Directions:
