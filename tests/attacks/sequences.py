@@ -36,6 +36,7 @@ import shipped
 import suffice as sf
 from attacks.tally import Tally
 from suffice import estimators, families
+from suffice.discriminant_analysis import LinearDiscriminantAnalysis
 from suffice.errors import MissingPackageError, SufficeError
 from suffice.estimators.generative_classifier import GenerativeClassifier
 
@@ -44,6 +45,7 @@ STEPS = 30  # of a sequence
 SEQUENCES = 4  # of a case, one after the other
 BOUND = 1e-6  # by which probabilities may differ
 FAR_BOUND = 1e-4  # the same of columns near 1e9, in which a difference of 1 has nine digits less
+SINGULAR = 1e-8  # of the largest eigenvalue of a correlation matrix: less is decided by rounding after forgetting
 LABELS = ["a", "b", "c"]
 BASE = "y", "z"  # the labels of rows that are never forgotten
 ENOUGH = 100  # rows, of which more than 50 are distinct: a structure asks for so many
@@ -237,6 +239,22 @@ def accepted() -> Iterator[Case]:
 REFUSALS = (SufficeError, ValueError)  # scikit-learn's own checks, and NotFittedError, are a ValueError
 
 
+def is_nearly_singular(estimator: Any) -> bool:
+    """Return whether a covariance within classes is nearly singular, so that rounding decides on a direction.
+
+    Rows of weight 1e-9 alone may vary in a direction, with a variance of a billionth of the others. Once a row of
+    weight 1e9 far from 0 was forgotten, that is within what rounding may have taken, and the shrinkage with it.
+    """
+    if not isinstance(estimator, LinearDiscriminantAnalysis) or estimator.solver == "svd":
+        return False
+    covariance = estimator.covariance_
+    deviation = np.sqrt(np.diagonal(covariance))
+    if not (deviation > 0).all():
+        return False  # a column that does not vary is left out on both sides
+    least, *_, most = np.linalg.eigvalsh(covariance / np.outer(deviation, deviation))
+    return 0 < least < SINGULAR * most
+
+
 def saved(estimator: Any) -> bytes | None:
     """Return the bytes of the file; None if the estimator is not fitted."""
     if not estimator.__sklearn_is_fitted__():
@@ -311,7 +329,7 @@ def machine(case: Case, tally: Counter[str]) -> type[RuleBasedStateMachine]:
                 raise AssertionError(f"it answers where fitting at once is refused: {error}") from error
             found = self.estimator.predict_proba(x)
             np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-9)
-            if case.exact:
+            if case.exact and not is_nearly_singular(fresh):
                 bound = FAR_BOUND if case.kind == "offset" else BOUND
                 np.testing.assert_allclose(found, expected, rtol=0, atol=bound)
             tally["answered"] += 1
