@@ -244,6 +244,17 @@ def test_classes_can_be_taken_in_any_order_and_spread(rows, order):
 
 
 @few
+@given(documents())
+def test_all_classes_pooled_are_one_class(rows):
+    texts, codes, weight = rows
+    pooled, one = summary(rows).pooled(), summary((texts, np.zeros_like(codes), weight))
+    assert pooled.vocabulary.names == one.vocabulary.names
+    assert named(pooled) == named(one)
+    assert (pooled.documents.tolist(), pooled.words.tolist()) == ([one.documents[0]], [one.words[0]])
+    assert len(pooled.kept) == 0
+
+
+@few
 @given(documents(), st.integers(0, CLASSES - 1))
 def test_a_class_that_is_dropped_takes_its_words_along(rows, gone):
     others = np.delete(np.arange(CLASSES), gone)

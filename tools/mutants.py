@@ -51,7 +51,7 @@ PAGE = ROOT / "docs" / "testing.md"
 LOG = ROOT / "build" / "mutants.log"  # what the tests of the last mutant print
 LONGEST = 20.0  # seconds that the tests of one mutant take without it; others are left out
 LIMIT = 100  # numbers from here on that a module names are not changed by one
-PATIENCE = 120.0  # seconds more after which a mutant that does not end counts as killed
+PATIENCE = 30.0  # seconds more than thrice that, after which a mutant that does not end counts as killed
 
 
 @dataclass(frozen=True)
@@ -479,7 +479,7 @@ def outcome(home: Path, mutant: Mutant, observed: Observed) -> str:
         path.write_text(changed, encoding="utf-8")
         os.utime(path, (times.st_atime, times.st_mtime - 1e6))  # so that bytecode is out of date, even of the same size
         # 0: all passed. 5: there is none.
-        limit = 10 * sum(observed.seconds[test] for test in tests) + PATIENCE
+        limit = 3 * sum(observed.seconds[test] for test in tests) + PATIENCE
         return "survived" if not tests or forked(run, limit) in (0, 5) else "killed"
     finally:
         path.write_text(original, encoding="utf-8")
