@@ -943,3 +943,20 @@ def test_many_rows_are_gone_through_in_parts_and_errors_say_where(monkeypatch):
     table["x"][77] = np.inf
     with pytest.raises(sf.InfiniteValueError, match="row 77"):
         clf.predict_proba(table)
+
+
+def test_what_is_chosen_is_logged_and_times_are_for_debugging(caplog):
+    table = {"x": [1.0, 2.0, 8.0, 9.0] * 20, "same": ["k"] * 80, "y": [0, 0, 1, 1] * 20}
+    with caplog.at_level("INFO", logger="suffice"):
+        BayesClassifier().fit(table, "y").predict(table)
+    said = [record.getMessage() for record in caplog.records]
+    assert any(line.startswith("x: ") and line.endswith("bits") for line in said)
+    assert [line.partition(":")[0] for line in said if "does not vote" in line] == ["same"]
+    assert any(line.startswith("same: categorical") and "does not vote" in line for line in said)
+    assert any(line.startswith(("Structure(", "Calibration(")) for line in said)
+    assert not any(" s" in line and "in 0." in line for line in said)
+    caplog.clear()
+    with caplog.at_level("DEBUG", logger="suffice"):
+        BayesClassifier().fit(table, "y").predict(table)
+    times = [record.getMessage() for record in caplog.records if record.levelname == "DEBUG"]
+    assert len(times) == 3

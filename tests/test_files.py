@@ -810,3 +810,31 @@ def test_an_array_of_json_is_refused_with_its_line(line, tmp_path):
     (tmp_path / "a.json").write_text('{"a": 1, "y": 0}\n' * (line - 1) + '[{"a": 1, "y": 0}]\n')
     with pytest.raises(InvalidDataError, match=f"an array of JSON in line {line}:"):
         BayesClassifier().fit(str(tmp_path / "a.json"), "y")
+
+
+@pytest.mark.parametrize(
+    ("ending", "rows"), [("csv", "a,y\n1,p\n2,q\n5,p\n7,q\n"), ("jsonl", '{"a": 1, "y": "p"}\n{"a": 2, "y": "q"}\n')]
+)
+def test_a_file_without_a_byte_adds_nothing_to_others(ending, rows, tmp_path):
+    full, empty = (tmp_path / f"{name}.{ending}" for name in ("full", "none"))
+    full.write_text(rows)
+    empty.write_text("")
+    one, both = (BayesClassifier().fit(files, "y") for files in ([full], [full, empty]))
+    assert one.class_count_.tolist() == both.class_count_.tolist()
+    assert one.predict_proba({"a": [1.5]}).tolist() == both.predict_proba({"a": [1.5]}).tolist()
+
+
+def test_a_number_that_is_refused_in_a_file_is_named_by_its_column(tmp_path):
+    (tmp_path / "a.csv").write_text("a,b,y\n1,2,p\n3,inf,q\n")
+    for model in (GaussianNB(), BayesClassifier()):
+        with pytest.raises(InvalidDataError, match="'b'"):
+            model.fit(str(tmp_path / "a.csv"), "y")
+
+
+def test_the_first_rows_of_a_file_settle_the_pairs_that_are_counted(tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 300)
+    table = pa.table({"a": rng.normal(size=300) + y, "b": rng.normal(size=300) - y, "y": y})
+    pq.write_table(table, tmp_path / "a.parquet")
+    fitted = BayesClassifier(structure="pairs", keep=100).fit(str(tmp_path / "a.parquet"), "y")
+    assert fitted._learned.family.plan.pairs.tolist() == [[0], [1]]

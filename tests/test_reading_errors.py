@@ -23,6 +23,7 @@ from suffice.cli.program import run
 from suffice.engines import file_formats
 from suffice.engines.files import Files
 from suffice.engines.json_lines import DEEPEST, StructureCheck
+from suffice.engines.reading_errors import located
 from suffice.naive_bayes import GaussianNB
 
 ROWS = pa.table({"a": np.arange(50.0) % 7, "b": ["x", "y"] * 25, "y": ["p", "q"] * 25})
@@ -307,3 +308,11 @@ def test_files_and_folders_without_permission_are_named(put, tmp_path):
     os.chmod("closed", 0o700)
     assert said[:4] == [f"{name} cannot be read: you have no permission to read it" for name in names[:4]]
     assert said[4] == "closed/a.csv cannot be read: Permission denied"
+
+
+@pytest.mark.parametrize(
+    ("before", "said"), [(0, "cannot be read: strange"), (5, "cannot be read after row 4: strange")]
+)
+def test_an_error_that_is_not_known_says_after_which_row_it_came(before, said):
+    with pytest.raises(InvalidDataError, match=said), located("f.csv", before):
+        raise pa.ArrowInvalid("strange")

@@ -639,6 +639,30 @@ def test_a_file_cut_off_anywhere_is_refused():
         loaded(MODEL + b"\0")
 
 
+def test_a_file_that_ends_before_or_in_its_header_is_truncated():
+    for end in (8, 9, 100):
+        with pytest.raises(sf.DamagedFileError, match="truncated"):
+            from_bytes(MODEL[:end])
+    with pytest.raises(sf.ForeignFileError, match="not a suffice file"):
+        from_bytes(MODEL[:7])
+
+
+def test_a_header_with_what_is_no_json_is_refused_even_if_its_checksum_fits():
+    size = int.from_bytes(MODEL[:8], "little")
+    header = {name: each for name, each in json.loads(MODEL[8 : 8 + size]).items() if name != "__metadata__"}
+    name = next(iter(header))
+    assert saved(loaded(forged(header | {name: header[name] | {"more": 1.0}})))
+    with pytest.raises(sf.DamagedFileError, match="checksum"):
+        loaded(forged(header | {name: header[name] | {"more": float("nan")}}))
+
+
+def test_strings_of_bytes_that_are_no_characters_are_refused():
+    tree, tensors = storage.pack(np.array(["ab", "c"]))
+    assert storage.unpack(tree, dict(tensors)).tolist() == ["ab", "c"]
+    with pytest.raises(sf.DamagedFileError):
+        storage.unpack(tree, {name: array.astype(np.uint8) for name, array in tensors.items()})
+
+
 def test_a_header_that_is_cut_off_is_said_to_be(tmp_path):
     path = tmp_path / "model.suffice"
     for end in (9, 20, int.from_bytes(MODEL[:8], "little") + 7):

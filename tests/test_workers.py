@@ -12,6 +12,7 @@ import suffice as sf
 from suffice import errors
 from suffice.core import registry
 from suffice.engines import Task, workers
+from suffice.engines.summarizing import own_families
 
 
 @pytest.mark.parametrize("kind", [errors.NotPartError, errors.InvalidOptionError, errors.MismatchError])
@@ -65,3 +66,29 @@ def test_a_task_knows_the_columns_that_its_family_found():
     plain = Task(sf.Gaussian(), ("x", "z"), "y", None)
     assert plain.found == ()
     assert [block.names for block in plain.blocks] == [("x", "z")]
+
+
+def test_what_is_counted_apart_is_put_together_as_one_pass_gives_it():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 200)
+    table = {"a": rng.integers(0, 200, 200), "b": (y ^ (rng.random(200) < 0.3)).astype(str), "y": y}
+    clf = sf.BayesClassifier(structure="pairs", keep=60).fit(table, "y")
+    task = Task(clf._learned.family, ("a", "b"), "y", None)
+    whole = task.summarize(table)
+    a, b, kept, pairs = whole.statistic.parts
+    assert task.assembled(whole.labels, whole.weight, (a, b), kept, pairs) == whole
+    plain = Task(sf.Categorical(), ("b",), "y", None)
+    found = plain.summarize(table)
+    assert plain.assembled(found.labels, found.weight, (found.statistic,), None) == found
+
+
+def test_families_of_a_script_are_those_that_travel_with_a_task(monkeypatch):
+    monkeypatch.setattr(registry, "_CLASSES", dict(registry._CLASSES))
+
+    class Travelling(sf.Gaussian):
+        """A family of a script."""
+
+    assert own_families(sf.Gaussian()) == ()
+    assert own_families(Travelling()) == (Travelling,)
+    clf = sf.BayesClassifier({"a": Travelling(), "b": sf.Gaussian()}).fit({"a": [1.0, 2.0], "b": [1.0, 3.0]}, [0, 1])
+    assert own_families(clf._learned.family) == (Travelling,)

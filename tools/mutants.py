@@ -106,7 +106,7 @@ AREAS = {
         60,
         (
             *("conditionals", "evaluation", "questions", "single_rows", "decisions", "joint", "messy_tables"),
-            *("classifier", "suspects", "shares", "text_classifier", "forgetting", "validation", "package"),
+            *("classifier", "suspects", "shares", "text_classifier", "forgetting", "validation"),
             *("calibration", "one_by_one", "unlabelled", "formulas"),
         ),
     ),
