@@ -119,8 +119,8 @@ def wide(settings: Settings, rows: int, columns: int, most: float) -> Group:
     """Time a fit and the answer for one row on a table of many columns; nothing else does it."""
     columns = columns // 20 if settings.quick else columns
 
-    def measure(structure: Any, table: tuple[Any, Any]) -> Measurement:
-        X, y = table
+    def measure(structure: Any, read_as: Any, table: tuple[Any, Any]) -> Measurement:
+        X, y = read_as(table[0]), table[1]
         with no_collecting():
             task = Task(lambda: BayesClassifier(structure=structure).fit(X, y).predict_proba(X[:1]))
             seconds = [turn(task) for _ in range(min(settings.repeats, 3))]
@@ -128,10 +128,27 @@ def wide(settings: Settings, rows: int, columns: int, most: float) -> Group:
 
     size = f"fit and first answer, {short(rows)} rows × {short(columns)} columns"
     cases = [
-        Case(f"BayesClassifier(structure='naive') {size}", below(most, " s"), partial(measure, "naive")),
-        Case(f"BayesClassifier() {size}", below(most, " s"), partial(measure, "auto")),
+        Case(f"BayesClassifier(structure={structure!r}) {size}{title}", below(most, " s"), partial(measure, *how))
+        for structure, title, *how in (
+            ("naive", "", "naive", np.asarray),
+            ("auto", "", "auto", np.asarray),
+            ("auto", " of pandas", "auto", as_pandas),
+            ("auto", " of Arrow", "auto", as_arrow),
+        )
     ]
     return Group(lambda: data.gaussian(rows, columns, 2), cases)
+
+
+def as_pandas(X: Any) -> Any:
+    """Make a data frame of an array, each column for itself."""
+    import pandas as pd
+
+    return pd.DataFrame({f"x{j}": column for j, column in enumerate(X.T)})
+
+
+def as_arrow(X: Any) -> Any:
+    """Make a table of Arrow of an array."""
+    return pa.table([np.ascontiguousarray(column) for column in X.T], names=[f"x{j}" for j in range(X.shape[1])])
 
 
 # ------------------------------------------------------------------------------------------ Adult
