@@ -22,15 +22,13 @@ def groups(settings: Settings) -> list[Group]:
     compared = [
         Case(f"Parquet {shape} GaussianNB fit", Target(low=2.0, unit="×"), partial(_against_polars, settings=settings)),
         Case(f"Parquet {shape} GaussianNB peak memory", Target(high=MEMORY, unit=" MB"), partial(_memory, "gaussian")),
-        Case(
-            f"Parquet {shape} BayesClassifier fit and first answer ÷ GaussianNB",
-            Target(high=2.5),
-            partial(_against_gaussian, settings=settings),
-        ),
-        Case(
-            f"Parquet {shape} BayesClassifier peak memory", Target(high=MEMORY, unit=" MB"), partial(_memory, "bayes")
-        ),
     ]
+    for side, title in (("naive", "BayesClassifier(structure='naive')"), ("bayes", "BayesClassifier()")):
+        fit = f"Parquet {shape} {title} fit and first answer ÷ GaussianNB"
+        compared += [
+            Case(fit, Target(high=2.5), partial(_against_gaussian, side, settings=settings)),
+            Case(f"Parquet {shape} {title} peak memory", Target(high=MEMORY, unit=" MB"), partial(_memory, side)),
+        ]
     return [Group(lambda: Files(rows), compared), *(_grown(settings.rows(each)) for each in GROWTH)]
 
 
@@ -63,11 +61,11 @@ def _against_polars(files: Files, settings: Settings) -> Measurement:
     return Measurement(ratio, milliseconds(a), milliseconds(b), Quantity(ratio, "×"), details)
 
 
-def _against_gaussian(files: Files, settings: Settings) -> Measurement:
+def _against_gaussian(side: str, files: Files, settings: Settings) -> Measurement:
     """Times in turns, each in a process of its own: what choosing families costs beside reading."""
     ours, base = [], []
     for _ in range(min(settings.repeats, 3)):
-        ours.append(measure("bayes", files.pattern)["seconds"])
+        ours.append(measure(side, files.pattern)["seconds"])
         base.append(measure("gaussian", files.pattern)["seconds"])
     ratio = median(ours) / median(base)
     details = {"ours_seconds": ours, "base_seconds": base}

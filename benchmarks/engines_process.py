@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +28,12 @@ def gaussian(pattern: str) -> Any:
     return lambda: GaussianNB().fit(pattern, "y")
 
 
-def bayes(pattern: str) -> Any:
+def bayes(pattern: str, structure: Any = "auto") -> Any:
     """Ours, families chosen by the data, and the first question answered, which is when they are chosen."""
     from suffice import BayesClassifier
 
     def learn() -> BayesClassifier:
-        clf = BayesClassifier().fit(pattern, "y")
+        clf = BayesClassifier(structure=structure).fit(pattern, "y")
         clf.predict_proba({str(name): [0.0] for name in clf.feature_names_in_})
         return clf
 
@@ -51,7 +52,7 @@ def polars(pattern: str) -> Any:
     return learn
 
 
-SIDES = {"gaussian": gaussian, "bayes": bayes, "polars": polars}
+SIDES = {"gaussian": gaussian, "bayes": bayes, "naive": partial(bayes, structure="naive"), "polars": polars}
 
 
 def main() -> None:

@@ -129,6 +129,7 @@ class Files(Source):
         """Summarize all rows, from the checkpoint on where there is one; None where there are none."""
         kept = None if checkpoint is None else self._checkpoint(checkpoint, task)
         found, first, skip = (None, 0, 0) if kept is None else kept.resume()
+        _give_back_memory()  # of the first rows, which were read before
         with self._progress(first) as progress:
             for number in range(first, len(self.parts)):
                 part = self.parts[number]
@@ -205,7 +206,7 @@ def read_ahead(batches: Iterator[Any]) -> Iterator[Any]:
 
 
 def _give_back_memory() -> None:
-    """Let Arrow return what batches took to the system: what is fitted next need not come on top of it."""
+    """Let Arrow return what batches took to the system: what comes next need not come on top of it."""
     import pyarrow as pa
 
     pa.default_memory_pool().release_unused()
