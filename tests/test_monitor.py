@@ -13,7 +13,9 @@ import suffice as sf
 from suffice.cli import stream_commands
 from suffice.cli.program import run
 from suffice.errors import InvalidDataError, InvalidOptionError
-from suffice.model.betting import Bets, odds
+from suffice.estimators.monitor import Path
+from suffice.model.betting import Bets, Ranks, odds
+from suffice.model.held_back import hold_back
 from suffice.naive_bayes import GaussianNB
 
 
@@ -48,7 +50,9 @@ def test_the_wealth_is_that_of_bets_that_begin_at_each_row():
     found = [bets.bet(v, u) for v, u in zip(values, ties, strict=True)]
     pays = odds(np.array(ranks))
     for n in range(1, 31):
-        waits = 1 / (1 + np.log1p(np.arange(n + 1)))  # after each row
+        rows = np.arange(1, n + 1)
+        grid = np.append(1.0, 1 - (np.floor(np.log(rows) / np.log(17 / 16)) + 1) / 400)
+        waits = 0.5 / (1 + np.log1p(np.arange(n + 1))) + 0.5 * grid  # after each row
         begun = sum(pays[k - 1 : n].prod(axis=0).mean() * (waits[k - 1] - waits[k]) for k in range(1, n + 1))
         assert found[n - 1] == pytest.approx(waits[n] + begun)
 
@@ -107,7 +111,7 @@ def test_rows_that_came_before_are_compared_with_from_the_beginning(clf):
     monitor = sf.Monitor(clf, reference=table(800, 5), reference_y="y")
     alarms = monitor.update(table(150, 6, height=3.0), "y")
     assert "height" in {alarm.what for alarm in alarms}
-    blind = sf.Monitor(clf)
+    blind = sf.Monitor(clf, reference=None)
     assert blind.update(table(150, 6, height=3.0), "y") == []
 
 
@@ -175,6 +179,72 @@ def test_a_monitor_is_drawn(clf):
     assert ax.get_yscale() == "log"
 
 
+def test_a_page_tells_what_was_seen(clf, tmp_path):
+    monitor = sf.Monitor(clf)
+    with pytest.raises(InvalidDataError, match="not seen"):
+        sf.report.write_monitor(monitor, tmp_path / "watch.html")
+    monitor.update(table(200, 1), "y")
+    assert "Nothing has changed" in sf.report.render_monitor(monitor)
+    monitor.update(table(100, 2, height=3.0) | {"other": np.zeros(100)}, "y")
+    sf.report.write_monitor(monitor, tmp_path / "watch.html", title="<shop>")
+    page = (tmp_path / "watch.html").read_text()
+    assert "&lt;shop&gt;" in page
+    assert "<shop>" not in page
+    for alarm in monitor.alarms_:
+        assert f"since row {alarm.since}" in page
+    assert page.count("<path") >= len(monitor.series)
+    assert "nan" not in page
+
+
+def test_memory_is_bounded_and_the_path_has_the_last_row():
+    bets = Bets()
+    for value, tie in np.random.default_rng(0).random((30_000, 2)) * [20.0, 1.0]:
+        bets.bet(-20.0 - value, tie)
+    assert len(bets.seen.cells) < 1000
+    assert bets.seen.n == 30_000
+    assert len(bets.recent) <= 10_000
+    path = Path()
+    for row in range(1, 20_001):
+        path.add(row, [float(row)])
+        assert path.rows[-1] == row
+    assert len(path.rows) <= 4096
+    assert [values[0] for values in path.values] == path.rows
+    assert np.diff(path.rows).min() >= 1
+
+
+def test_ranks_of_cells_are_ranks_of_the_rounded_numbers():
+    rng = np.random.default_rng(2)
+    values, ranks = rng.normal(size=300) * 10.0 ** rng.integers(-3, 4, 300), Ranks()
+    for i, value in enumerate(values):
+        cells = [Ranks.cell(each) for each in values[: i + 1]]
+        assert ranks.add(value) == (sum(c < cells[-1] for c in cells), cells.count(cells[-1]) - 1)
+    assert all(Ranks.cell(a) <= Ranks.cell(b) for a, b in zip(sorted(values)[:-1], sorted(values)[1:], strict=True))
+
+
+@pytest.mark.parametrize("structure", ["auto", "naive"])
+def test_kept_rows_do_not_raise_false_alarms(structure):
+    alarms, runs = 0, 25
+    for seed in range(runs):
+        model = sf.BayesClassifier(structure=structure).fit(table(260, 2000 + seed), "y")
+        monitor = sf.Monitor(model, rate=0.1, random_state=seed)
+        assert monitor.n_reference_ == 65
+        alarms += bool(monitor.update(table(200, 3000 + seed), "y"))
+    assert alarms <= 7  # 2.5 are expected at most; eight or more have a probability of 0.2 %
+
+
+def test_rows_that_are_different_from_the_first_one_on_are_found_by_kept_rows(clf):
+    found = sf.Monitor(clf).update(table(100, 6, height=2.0), "y")
+    assert found[0].what in ("height", "log p(x)")
+    assert found[0].row < 40
+    held = hold_back(clf._learned)
+    rest = sf.BayesClassifier(structure="naive").fit(table(1500, 0), "y")
+    assert held.learned.seen.weight.sum() + len(held.labels) == rest._learned.seen.weight.sum()
+    with pytest.raises(InvalidOptionError, match="reference must be"):
+        sf.Monitor(clf, reference="all")
+    weighted = sf.BayesClassifier(structure="naive").fit(table(400, 0), "y", sample_weight=np.full(400, 2.0))
+    assert sf.Monitor(weighted).n_reference_ == 0
+
+
 # ---- the command
 
 
@@ -193,7 +263,9 @@ def test_files_are_watched(clf, tmp_path, capsys):
     model = str(tmp_path / "m.suffice")
     assert run(["watch", model, str(tmp_path / "same.jsonl"), "-t", "y"]) == 0
     assert "after 300 rows" in capsys.readouterr().out
-    assert run(["watch", model, str(tmp_path / "moved.jsonl"), "-t", "y", "--json"]) == 1
+    page = tmp_path / "page.html"
+    assert run(["watch", model, str(tmp_path / "moved.jsonl"), "-t", "y", "--json", "--page", str(page)]) == 1
+    assert "height is less probable" in page.read_text()
     alarms = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert "height" in {alarm["what"] for alarm in alarms}
 

@@ -1,5 +1,5 @@
 """A report of a fitted model: one HTML file that opens anywhere, without a network."""
 
-from suffice.views.report import render, write
+from suffice.views.report import render, render_monitor, write, write_monitor
 
-__all__ = ["render", "write"]
+__all__ = ["render", "render_monitor", "write", "write_monitor"]

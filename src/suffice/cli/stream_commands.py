@@ -88,29 +88,45 @@ def watch(
     data: options.Data,
     target: Annotated[str | None, Option("--target", "-t", metavar="COLUMN", help="The column of the labels.")] = None,
     rate: Annotated[float, Option("--rate", help="The probability of a false alarm, however long it watches.")] = 0.01,
+    against_kept: Annotated[
+        bool, Option("--kept/--no-kept", help="Compare with rows that the model has learned and kept.")
+    ] = True,
+    page: Annotated[
+        str | None,
+        Option("--page", metavar="FILE", help="Write what was seen as an HTML page, at each alarm and the end."),
+    ] = None,
     follow: Annotated[bool, Option("--follow", "-f", help="Go on as the file grows, until Ctrl-C.")] = False,
     input_format: options.InputFormat = None,
     json: options.Json = False,
 ) -> None:
-    """Watch whether rows are still like those before, column by column.
+    """Watch whether rows are still like those that were learned, column by column.
 
     Prints an alarm for each column, for whole rows, and for labels given rows (with --target), when it changes: since
-    which row, and by how many nats. The first rows are compared with each other. The exit code is 1 after an alarm.
+    which row, and by how many nats. Rows are compared with those that the model has kept, and with each other. The exit
+    code is 1 after an alarm.
 
     Example:
       suffice watch adult.suffice 2024-*.csv --target income
     """
-    from suffice.cli.data_files import opened
+    from suffice.cli.data_files import check_output, opened
     from suffice.cli.model_files import Loaded
 
     Loaded.load(model)  # names a file that is none
     import suffice as sf
 
-    monitor = sf.Monitor(sf.load(model), rate=rate)
+    check_output(page)
+    monitor = sf.Monitor(sf.load(model), rate=rate, reference="kept" if against_kept else None)
+
+    def write_page() -> None:
+        if page is not None and monitor.n_rows_:
+            sf.report.write_monitor(monitor, page, f"Is it still as in {Path(model).name}?")
 
     def update(rows: Any) -> None:
-        for alarm in monitor.update(rows, target):
+        alarms = monitor.update(rows, target)
+        for alarm in alarms:
             print(alarm if not json else _json.dumps(vars(alarm)), flush=True)
+        if alarms:
+            write_page()
 
     if follow:
         if len(data) != 1 or data[0] == "-":
@@ -121,6 +137,7 @@ def watch(
             for batch in source.batches():
                 if batch.num_rows:
                     update(batch)
+    write_page()
     if not json:
         print(monitor.table())
     if monitor.alarms_:

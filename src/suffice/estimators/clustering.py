@@ -44,10 +44,10 @@ from suffice.model.unlabelled import TINY, plain_family
 __all__ = ["cluster"]
 
 SAMPLE = 5000  # rows that the clusters begin with
-JUDGES = 3000  # of these, by which their number is chosen
+JUDGES = 2000  # of these, by which their number is chosen
 MOST = 20  # clusters, where their number is chosen
 BEGINS = 10
-FEW_BEGINS = 3  # where rows are left out
+FEW_BEGINS = 2  # where rows are left out
 FEW_VALUES = 12  # distinct numbers, each of which is a bin
 ATOM = 0.25  # share of one value among numbers, from which on they are counted in bins
 BINS = 10

@@ -39,7 +39,7 @@ BEST = 3  # begins that are gone on with
 STEPS = 300  # passes at most
 NEAR = 1e-5  # nats a row: a pass that gains less ends EM
 ROUGHLY = 2e-4  # the same where rows are left out
-FOLDS = 4  # in which rows are left out, to choose the number of clusters
+FOLDS = 3  # in which rows are left out, to choose the number of clusters
 PATIENCE = 3  # numbers of clusters without a gain, after which no larger one is tried
 
 Divide: TypeAlias = Callable[[Learned], "ByClass[Any] | None"]

@@ -422,7 +422,7 @@ class MonitorDisplay(Display):
 
     def _draw(self, ax: Axes) -> None:
         style.light_grid(ax)
-        watched, rows = self.watched, np.arange(1, self.watched.n_rows_ + 1)
+        watched, rows = self.watched, self.watched.rows_
         paths = {name: watched.wealth(name) for name in watched.series}
         chosen = sorted(paths, key=lambda name: -float(paths[name].max()))[: self.most]
         for i, name in enumerate(chosen):

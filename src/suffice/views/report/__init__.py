@@ -5,7 +5,8 @@ quality of the predictions if rows are given, and a panel that computes probabil
 """
 
 from suffice.views.report.judging import answers_of, judge
+from suffice.views.report.monitor_page import render_monitor, write_monitor
 from suffice.views.report.page import render, write
 from suffice.views.report.panel import page_model
 
-__all__ = ["answers_of", "judge", "page_model", "render", "write"]
+__all__ = ["answers_of", "judge", "page_model", "render", "render_monitor", "write", "write_monitor"]

@@ -131,8 +131,8 @@ def _page(
         title=title,
         subtitle=" · ".join(said),
         style=style,
-        style_hash=_hash(style),
-        script_hash=_hash(script),
+        style_hash=hashed(style),
+        script_hash=hashed(script),
         links=[tag("li", tag("a", each.title, href=f"#{each.key}")) for each in sections],
         sections=[section(each) for each in sections],
         version=version("suffice"),
@@ -140,5 +140,6 @@ def _page(
     )
 
 
-def _hash(text: str) -> Markup:
+def hashed(text: str) -> Markup:
+    """Return what a page calls its own style or script by, so that no other runs."""
     return Markup(f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'")

@@ -38,7 +38,7 @@ def strip(bar: Markup) -> Markup:
     return tag("svg", bar, viewBox="0 0 100 10", preserveAspectRatio="none", class_="strip", aria_hidden="true")
 
 
-def _points(x: Array, y: Array) -> str:
+def points(x: Array, y: Array) -> str:
     """Return a path through points, without points that make no visible difference."""
     return "M" + "L".join(f"{short(a)} {short(b)}" for a, b in _needed(np.stack([x, y], axis=1)).tolist())
 
@@ -127,10 +127,10 @@ def curve(shown: Curve, classes: Sequence[int]) -> Markup:
         kind = "all" if not shown.votes else f"k{classes.index(c) % MOST_CLASSES}"
         if shown.kind == "steps":
             edges = np.repeat(x.at(shown.x), 2)[1:-1]
-            outline = _points(edges, np.repeat(y, 2))
+            outline = points(edges, np.repeat(y, 2))
             outline = f"M{short(edges[0])} {floor}{outline.replace('M', 'L', 1)}L{short(edges[-1])} {floor}"
         else:
-            outline = _points(x.at(shown.x), y)
+            outline = points(x.at(shown.x), y)
         if shown.kind != "mass":
             closed = f"{outline}L{WIDTH - RIGHT} {floor}L{LEFT} {floor}Z"
             drawn.append(tag("path", d=closed, class_=f"area {kind}"))
@@ -182,7 +182,7 @@ def ellipses(shown: Ellipses, classes: Sequence[int]) -> Markup:
         kind = f"k{place % MOST_CLASSES}"
         for deviations in (1.0, 2.0):
             path = shown.outline(c, deviations)
-            outline = _points(x.at(path[0]), y.at(path[1])) + "Z"
+            outline = points(x.at(path[0]), y.at(path[1])) + "Z"
             drawn.append(tag("path", d=outline, class_=f"area {kind}"))
             drawn.append(tag("path", d=outline, class_=f"line thin {kind}"))
         drawn.append(tag("circle", r=3, cx=x.point(mean[c, 0]), cy=y.point(mean[c, 1]), class_=f"dot {kind}"))
@@ -235,7 +235,7 @@ def reliability(shown: Reliability) -> Markup:
     some = np.flatnonzero(shown.weight > 0)
     said, true, share = shown.said[some], shown.true[some], shown.share[some]
     if len(some):
-        drawn.append(tag("path", d=_points(x.at(said), y.at(true)), class_="line thin faint k0"))
+        drawn.append(tag("path", d=points(x.at(said), y.at(true)), class_="line thin faint k0"))
     for a, b, part in zip(said.tolist(), true.tolist(), share.tolist(), strict=True):
         title = tag("title", f"predicted {percent(a)}, right {percent(b)}, {percent(part)} of the rows")
         dot = tag("circle", r=3.0 + 9.0 * part**0.5, class_="dot k0")
