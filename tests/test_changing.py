@@ -4,6 +4,7 @@ import copy
 import datetime
 import pickle
 import threading
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -15,9 +16,18 @@ from numpy.testing import assert_allclose
 import suffice as sf
 from attacks.targets import estimator_classes, rows_for
 from attacks.targets import make as attacked
-from suffice.discriminant_analysis import LinearDiscriminantAnalysis
-from suffice.errors import InvalidDataError, InvalidOptionError, MismatchError
-from suffice.naive_bayes import GaussianNB
+from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from suffice.errors import ImpossibleRowWarning, InvalidDataError, InvalidOptionError, MismatchError
+from suffice.naive_bayes import (
+    BernoulliNB,
+    CategoricalNB,
+    ComplementNB,
+    GaussianNB,
+    KernelNB,
+    MixtureNB,
+    MultinomialNB,
+    PoissonNB,
+)
 
 NAIVE = sf.BayesClassifier(structure="naive")
 WORDS = ["red", "green", "blue", "sun", "moon"]
@@ -43,11 +53,33 @@ def numbers(n, seed=0):
     return frame[["number"]].assign(other=np.random.default_rng(seed).normal(size=n)), y
 
 
+def counts(n, seed=0):
+    frame, y = numbers(n, seed)
+    return frame.abs().round(), y
+
+
+def categories(n, seed=0):
+    frame, y = table(n, seed)
+    return frame.assign(number=frame["number"].round().astype(str)), y
+
+
 CASES = {
     "table": (NAIVE, table),
+    "pool": (sf.BayesClassifier(), table),
+    "columns": (sf.BayesClassifier(calibrate="columns", missing="informative"), table),
+    "joint": (sf.BayesClassifier({("number", "other"): sf.MultivariateGaussian()}, calibrate=False), numbers),
     "texts": (sf.TextClassifier(), texts),
+    "multinomial texts": (sf.TextClassifier(event="multinomial", smoothing=1.0, calibrate=False), texts),
     "gaussian": (GaussianNB(), numbers),
+    "bernoulli": (BernoulliNB(), numbers),
+    "multinomial": (MultinomialNB(), counts),
+    "complement": (ComplementNB(), counts),
+    "poisson": (PoissonNB(), counts),
+    "categorical": (CategoricalNB(), categories),
+    "kernel": (KernelNB(), numbers),
+    "mixture": (MixtureNB(), numbers),
     "linear": (LinearDiscriminantAnalysis(), numbers),
+    "quadratic": (QuadraticDiscriminantAnalysis(reg_param=0.1), numbers),
 }
 every = pytest.mark.parametrize(("estimator", "make"), list(CASES.values()), ids=list(CASES))
 
@@ -78,6 +110,18 @@ def test_fading_equals_learning_with_the_weights_of_ages(estimator, make, ask):
     expected = refit(estimator, x, y, weight)
     assert_allclose(clf.estimator_.class_count_, expected.class_count_, rtol=1e-9)
     assert_allclose(clf.predict_proba(x), expected.predict_proba(x), rtol=1e-9, atol=1e-12)
+
+
+def test_a_step_of_fading_takes_as_long_as_without_it(monkeypatch):
+    x, y = numbers(3000)
+    scaled = []
+    rescale = GaussianNB._rescale
+    monkeypatch.setattr(GaussianNB, "_rescale", lambda self, factor: scaled.append(factor) or rescale(self, factor))
+    one_by_one(sf.Fading(GaussianNB(), half_life=20), x, y)
+    assert len(scaled) == 2  # statistics are multiplied once in 64 half-lives, where nobody asks
+    scaled.clear()
+    one_by_one(sf.Fading(GaussianNB(), half_life=320), x, y, ask=True)
+    assert len(scaled) <= 3000 / 20  # and at most once in a sixteenth of one where somebody does
 
 
 @settings(max_examples=25, deadline=None)
@@ -151,7 +195,9 @@ def test_after_thousands_of_half_lives_only_the_new_rows_count(estimator, make):
     one_by_one(clf, x, y)
     found = clf.estimator_
     assert found.class_count_.sum() == pytest.approx(1.0)
-    assert np.isfinite(found.predict_proba(x)).all()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ImpossibleRowWarning)  # a kernel of one row is a point
+        assert np.isfinite(found.predict_proba(x)).all()
     clf = sf.Fading(GaussianNB(), half_life=1, time="t")
     clf.learn_one({"x": 1.0, "t": 0}, "a").learn_one({"x": 2.0, "t": 1e6}, "b").learn_one({"x": 2.0, "t": 5}, "a")
     assert clf.estimator_.class_count_.sum() == 1
@@ -235,6 +281,21 @@ def test_single_rows_are_answered_from_a_window():
 
 
 # ---- both
+
+
+@pytest.mark.parametrize("make", [lambda: sf.Fading(NAIVE, half_life=50), lambda: sf.Window(NAIVE, rows=120)])
+def test_files_are_learned_in_their_order(make, tmp_path):
+    x, y = table(300)
+    whole = x.assign(y=y)
+    whole[:200].to_csv(tmp_path / "a.csv", index=False)
+    whole[200:].to_csv(tmp_path / "b.csv", index=False)
+    there = make().fit([str(tmp_path / "a.csv"), str(tmp_path / "b.csv")], "y")
+    here = make().fit(x, y)
+    assert_allclose(there.predict_proba(x), here.predict_proba(x), rtol=1e-9)
+    with pytest.raises(InvalidDataError, match="the name of a column"):
+        make().fit(str(tmp_path / "a.csv"), y)
+    with pytest.raises(InvalidDataError, match="no column 'z'"):
+        make().fit(str(tmp_path / "a.csv"), "z")
 
 
 def test_what_makes_no_sense_is_refused():

@@ -19,6 +19,7 @@ from suffice.core.errors import InvalidDataError, InvalidOptionError, MismatchEr
 from suffice.core.frames import Frame, as_frame
 from suffice.core.frozen_options import same_options
 from suffice.core.labels import each_label
+from suffice.engines.files import Files
 from suffice.estimators._one_by_one import LEAST, OneByOne, check_weight
 from suffice.estimators._threads import learning, lock_of, snapshot
 from suffice.estimators.scikit_learn import BaseEstimator, ClassifierMixin, check_is_fitted, clone
@@ -46,15 +47,43 @@ class Changing(ClassifierMixin, BaseEstimator):
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """Learn from more rows, in their order, or as their times say."""
+        """Learn from more rows, in their order, or as their times say.
+
+        Parameters
+        ----------
+        X : table, list of texts, or files by name
+            Rows, the first of them being the oldest; files are read in batches.
+        y : array-like or str
+            Labels, or the name of their column.
+
+        Returns
+        -------
+        self : object
+            The classifier.
+        """
         with learning(self) as draft:
             draft._begin_once()
             draft._learn(X, y)
         return self
 
-    @abstractmethod
     def _learn(self, X: Any, y: Any) -> None:
         """Learn from more rows, all or none."""
+        source = engines.find(X)
+        if source is None:
+            self._learn_piece(X, y)
+            return
+        if not isinstance(source, Files) or not isinstance(y, str):
+            raise InvalidDataError(
+                f"{type(self).__name__} learns rows in memory, one at a time, or from files with y the name of a column"
+            )
+        source.check_column(y, "to learn")
+        for batch in source.batches():
+            if batch.num_rows:
+                self._learn_piece(batch, y)
+
+    @abstractmethod
+    def _learn_piece(self, X: Any, y: Any) -> None:
+        """Learn from rows in memory, all or none."""
 
     @abstractmethod
     def _now_counted(self, exact: bool) -> Any:
@@ -153,8 +182,6 @@ class Changing(ClassifierMixin, BaseEstimator):
         if isinstance(X, (list, tuple)) and self._inner._form == "texts" and self.time is None:
             rows, labels, n = X, each_label(y), len(X)
         else:
-            if engines.find(X) is not None:
-                raise InvalidDataError(f"{type(self).__name__} learns rows in memory, or one at a time")
             rows = as_frame(X)
             labels, n = rows.column(y).to_pylist() if isinstance(y, str) else each_label(y), rows.n
             rows = rows.drop(y) if isinstance(y, str) else rows
@@ -236,7 +263,7 @@ class Fading(Changing):
             self._inner.learn_one(self._without_time(x), y, weight)
         self._epoch, self._clock = epoch, max(self._clock, time)
 
-    def _learn(self, X: Any, y: Any) -> None:
+    def _learn_piece(self, X: Any, y: Any) -> None:
         rows, labels, times, n = self._read(X, y)
         if not n:
             return
@@ -363,7 +390,7 @@ class Window(Changing):
         if self._gone * LATE > len(self._held):
             self._forget_gone()
 
-    def _learn(self, X: Any, y: Any) -> None:
+    def _learn_piece(self, X: Any, y: Any) -> None:
         rows, labels, times, n = self._read(X, y)
         if n and (np.diff(times, prepend=self._clock) < 0).any():
             raise InvalidDataError(self._sorted)
