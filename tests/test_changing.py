@@ -18,6 +18,7 @@ from attacks.targets import estimator_classes, rows_for
 from attacks.targets import make as attacked
 from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from suffice.errors import ImpossibleRowWarning, InvalidDataError, InvalidOptionError, MismatchError
+from suffice.estimators.changing import Held
 from suffice.naive_bayes import (
     BernoulliNB,
     CategoricalNB,
@@ -179,6 +180,24 @@ def test_streams_with_clocks_of_their_own_merge_exactly(split, seed):
     assert_allclose(merged.estimator_.class_count_, whole.estimator_.class_count_, rtol=1e-9)
 
 
+@every
+def test_streams_of_every_estimator_merge_to_the_weights_of_their_times(estimator, make):
+    n, rng = 80, np.random.default_rng(3)
+    x, y = make(n)
+    times = np.sort(rng.uniform(0, 60, n))
+    rows = [{"text": row} for row in x] if isinstance(x, list) else x.to_dict("records")
+    first = rng.random(n) < 0.5
+    first[:4] = [True, True, False, False]
+    y[:4] = ["no", "yes", "no", "yes"]
+    parts = [sf.Fading(estimator, half_life=15, time="when") for _ in range(2)]
+    for row, label, when, own in zip(rows, y.tolist(), times.tolist(), first, strict=True):
+        parts[0 if own else 1].learn_one(row | {"when": when}, label)
+    expected = refit(estimator, x, y, 2.0 ** ((times - times.max()) / 15))
+    merged = parts[0] + parts[1]
+    assert_allclose(merged.estimator_.class_count_, expected.class_count_, rtol=1e-9)
+    assert_allclose(merged.predict_proba(x), expected.predict_proba(x), rtol=1e-7, atol=1e-9)
+
+
 def test_streams_by_rows_are_each_as_old_as_their_own_rows_say():
     x, y = numbers(60)
     a, b = (one_by_one(sf.Fading(GaussianNB(), half_life=10), x[p], y[p]) for p in (slice(0, 40), slice(40, 60)))
@@ -292,10 +311,29 @@ def test_files_are_learned_in_their_order(make, tmp_path):
     there = make().fit([str(tmp_path / "a.csv"), str(tmp_path / "b.csv")], "y")
     here = make().fit(x, y)
     assert_allclose(there.predict_proba(x), here.predict_proba(x), rtol=1e-9)
+    for clf in (there, here):  # more rows push those of the files out
+        one_by_one(clf, x[:70], y[:70])
+    assert_allclose(there.predict_proba(x), here.predict_proba(x), rtol=1e-9)
+    again = pickle.loads(pickle.dumps(there))
+    for clf in (again, here):
+        one_by_one(clf, x[70:140], y[70:140])
+    assert_allclose(again.predict_proba(x), here.predict_proba(x), rtol=1e-9)
     with pytest.raises(InvalidDataError, match="the name of a column"):
         make().fit(str(tmp_path / "a.csv"), y)
     with pytest.raises(InvalidDataError, match="no column 'z'"):
         make().fit(str(tmp_path / "a.csv"), "z")
+
+
+def test_rows_of_files_are_not_held_and_files_that_lost_rows_are_named(tmp_path):
+    x, y = numbers(400)
+    x.assign(y=y).to_csv(tmp_path / "a.csv", index=False)
+    clf = sf.Window(GaussianNB(), rows=300).fit(str(tmp_path / "a.csv"), "y")
+    assert {row for row, _, _ in clf._held} == {Held.IN_FILES}
+    assert_allclose(clf.estimator_.theta_, GaussianNB().fit(x[100:], y[100:]).theta_, rtol=1e-9, atol=1e-12)
+    again = pickle.loads(pickle.dumps(clf))
+    x[:150].assign(y=y[:150]).to_csv(tmp_path / "a.csv", index=False)
+    with pytest.raises(InvalidDataError, match="fewer than the 400 rows"):
+        one_by_one(again, x[:100], y[:100])
 
 
 def test_what_makes_no_sense_is_refused():

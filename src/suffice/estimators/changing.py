@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from datetime import date, datetime
+from enum import Enum
+from itertools import islice
 from math import isfinite
 from numbers import Real
 from typing import Any, ClassVar, Self
@@ -29,6 +31,12 @@ __all__ = ["Fading", "Window"]
 MOST_FADED = 64.0  # half-lives until weights are rescaled, whether or not somebody asks
 LATE = 16  # single rows are answered by statistics that are off by one in so many, at most
 SECONDS = ("datetime64[us]", 1e6)
+
+
+class Held(Enum):
+    """What is held instead of a row."""
+
+    IN_FILES = "it is read again"
 
 
 class Changing(ClassifierMixin, BaseEstimator):
@@ -77,6 +85,10 @@ class Changing(ClassifierMixin, BaseEstimator):
                 f"{type(self).__name__} learns rows in memory, one at a time, or from files with y the name of a column"
             )
         source.check_column(y, "to learn")
+        self._learn_files(source, y)
+
+    def _learn_files(self, source: Files, y: str) -> None:
+        """Learn from the rows of files, in batches."""
         for batch in source.batches():
             if batch.num_rows:
                 self._learn_piece(batch, y)
@@ -314,10 +326,39 @@ class Fading(Changing):
         return merged
 
 
+class RowsAgain:
+    """The rows of files that were learned, read a second time, from the oldest on, as they leave a window."""
+
+    def __init__(self, source: Files, target: str):
+        self.source, self.target = source, target
+        self.learned = self.gone = 0
+        self._rows: Iterator[tuple[Any, Any]] | None = None
+
+    def _read(self, window: Window) -> Iterator[tuple[Any, Any]]:
+        for batch in self.source.batches(shown=False):
+            if batch.num_rows:
+                rows, labels, _, _ = window._read(batch, self.target)
+                yield from zip(rows.table().to_pylist(), labels, strict=True)
+
+    def next(self, window: Window) -> tuple[Any, Any]:
+        """Return the oldest row that was not read again yet, and its label."""
+        if self._rows is None:
+            self._rows = islice(self._read(window), self.gone, None)
+        self.gone += 1
+        found = next(self._rows, None)
+        if found is None:
+            raise InvalidDataError(f"The files have fewer than the {self.learned} rows that were learned from them")
+        return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_rows": None, "source": Files(self.source.asked, self.source.without)}
+
+
 class Window(Changing):
     """A classifier of the newest rows alone: older ones are forgotten, by subtraction.
 
-    The rows of the window are kept. The result is that of learning them and no others.
+    The rows of the window are kept; those of files are read again instead, when they leave it. The result is that of
+    learning the rows of the window and no others.
 
     Parameters
     ----------
@@ -342,6 +383,7 @@ class Window(Changing):
     """
 
     _held: deque[tuple[Any, Any, float]]  # rows that were learned, the oldest first: row, label, time
+    _again: deque[RowsAgain]  # files whose rows are held as `Held.IN_FILES`
     _gone: int  # how many of them have left the window, and are not forgotten yet
 
     _sorted: ClassVar[str] = "Rows of a window come in the order of their times"
@@ -364,7 +406,7 @@ class Window(Changing):
         if self.span is not None and self.time is None:
             raise InvalidOptionError("A span of time needs the name of the column of times: give time")
         super()._begin()
-        self._held, self._gone = deque(), 0
+        self._held, self._gone, self._again = deque(), 0, deque()
 
     def learn_one(self, x: Any, y: Any) -> Self:
         """Learn one row, the newest; rows that leave the window for it are forgotten."""
@@ -379,34 +421,53 @@ class Window(Changing):
             raise InvalidDataError(f"{self._sorted}: found {time:g} after {self._clock:g}")
         row = self._without_time(x)
         self._inner.learn_one(row, y)
-        self._hold(row, y, time)
+        self._hold(dict(row) if isinstance(row, Mapping) else row, y, time)
 
     def _hold(self, row: Any, y: Any, time: float) -> None:
-        """Note a row that was learned, and forget rows that have left the window."""
-        self._held.append((dict(row) if isinstance(row, Mapping) else row, y, time))
+        """Hold a row that was learned; forget those that leave the window for it, once they are enough."""
+        self._held.append((row, y, time))
         self._clock = time
         while self._leaves(self._gone):
             self._gone += 1
         if self._gone * LATE > len(self._held):
             self._forget_gone()
 
+    def _learn(self, X: Any, y: Any) -> None:
+        self._inner = copy(self._inner)  # all rows are learned, or none
+        self._copy_held()
+        super()._learn(X, y)
+
     def _learn_piece(self, X: Any, y: Any) -> None:
+        self._learn_rows(X, y)
+
+    def _learn_files(self, source: Files, y: str) -> None:
+        again = RowsAgain(source, y)
+        self._again.append(again)
+        for batch in source.batches():
+            if batch.num_rows:
+                self._learn_rows(batch, y, again)
+
+    def _learn_rows(self, X: Any, y: Any, again: RowsAgain | None = None) -> None:
+        """Learn rows one after the other, and hold them, unless they are read again."""
         rows, labels, times, n = self._read(X, y)
         if n and (np.diff(times, prepend=self._clock) < 0).any():
             raise InvalidDataError(self._sorted)
-        self._inner, self._held = copy(self._inner), self._held.copy()  # all rows are learned, or none
         each: Sequence[Any]
         if isinstance(rows, np.ndarray):
             each = [{f"x{j}": value for j, value in enumerate(row)} for row in rows.tolist()]
             if n and not self._inner.__sklearn_is_fitted__():
                 self._inner.partial_fit(rows[:1], labels[:1])
                 self._hold(each[0], labels[0], float(times[0]))
-                each, labels = each[1:], labels[1:]
+                each, labels, times = each[1:], labels[1:], times[1:]
         else:
             each = rows.table().to_pylist() if isinstance(rows, Frame) else rows
-        stamps = [None] * len(labels) if self.time is None else times.tolist()
-        for row, label, stamp in zip(each, labels, stamps, strict=True):
-            self._learn_row(row if stamp is None else row | {self.time: stamp}, label)
+        for row, label, time in zip(each, labels, times.tolist(), strict=True):
+            self._inner.learn_one(row, label)
+            if again is None:
+                self._hold(row, label, time)
+            else:
+                again.learned += 1
+                self._hold(Held.IN_FILES, None, time)
 
     def _leaves(self, at: int) -> bool:
         """Whether the row at a place among those held is not in the window."""
@@ -416,19 +477,31 @@ class Window(Changing):
         return self._held[at][2] <= self._clock - self.span
 
     def _forget_gone(self) -> None:
-        gone = [self._held[i] for i in range(self._gone)]
+        gone = [self._row_again(*self._held[i][:2]) for i in range(self._gone)]
         if not gone:
             return
-        self._inner._unlearn([row for row, _, _ in gone], [y for _, y, _ in gone], [1.0] * len(gone))
+        self._inner._unlearn([row for row, _ in gone], [y for _, y in gone], [1.0] * len(gone))
         for _ in gone:
             self._held.popleft()
         self._gone = 0
 
     def __copy__(self) -> Self:
         made = super().__copy__()
-        if "_held" in made.__dict__:
-            made._held = made._held.copy()
+        if "_inner" in made.__dict__:
+            made._copy_held()
         return made
+
+    def _copy_held(self) -> None:
+        self._held, self._again = self._held.copy(), deque(copy(each) for each in self._again)
+
+    def _row_again(self, row: Any, label: Any) -> tuple[Any, Any]:
+        """Return a row that is held, and its label; one of files is read again."""
+        if row is not Held.IN_FILES:
+            return row, label
+        found = self._again[0].next(self)
+        if self._again[0].gone == self._again[0].learned:
+            self._again.popleft()
+        return found
 
     def _now_counted(self, exact: bool) -> Any:
         if exact:
