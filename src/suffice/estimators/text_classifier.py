@@ -246,7 +246,9 @@ class TextClassifier(CalibratedClassifier):
         return learned.family.summarize([self._text_of(row) for row in rows], read_labels(labels), weight)
 
     def _posterior_one(self, x: Any) -> Array:
-        found: Array = self._run(self._learned.posterior, self._check_X([self._text_of(x)]), self._calibration())
+        text = self._text_of(x)
+        read = read_texts([text]) if _is_plain(text) else self._check_X([text])
+        found: Array = self._run(self._learned.posterior, read, self._calibration())
         return found[0]
 
     def _expect_many(self) -> None:

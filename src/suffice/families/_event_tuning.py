@@ -58,6 +58,7 @@ MODELS: dict[str, Callable[[WordCounts, float, Words], LinearEventModel]] = {
     "bernoulli": lambda counts, added, _: BernoulliModel(counts, added),
 }
 START = {"multinomial": -1.0, "complement": -0.5, "bernoulli": 0.0}  # log10 of α over the mean value of a feature
+NEAR = 1e-9  # of the objective: a step of Newton's method that gains less is the last
 STEP, LOWEST, HIGHEST = 0.5, -4.0, 1.0
 CENTRE = {"multinomial": float(np.log(0.5)), "complement": 0.0, "bernoulli": 0.0}  # of the logarithms of weights
 FURTHER = -1.0  # added to the centre for every further block: longer n-grams repeat much of what shorter ones say
@@ -202,9 +203,15 @@ class _Search:
         self._known: dict[tuple[str, float], Array] = {}
         self.start = {name: START[name] for name in self.models}
         self.phi: Array | None = None  # where the search for weights begins
+        self.near = NEAR  # how well weights are found where points of the grid are compared
 
     def begin_at(self, near: TextDecisions) -> None:
-        """Begin at the point of the grid that is next to what was decided before, and at its weights."""
+        """Begin at the point of the grid that is next to what was decided before, and at its weights.
+
+        Points of the grid differ by much more than 1e-5 of the objective; the weights at the end are found as well as
+        ever.
+        """
+        self.near = 1e-5
         for k, name in enumerate(self.models):
             steps = np.log10(near.smoothing[0, k] / self.mean[0]) - START[name]
             self.start[name] = float(np.clip(START[name] + STEP * np.rint(steps / STEP), LOWEST, HIGHEST))
@@ -249,7 +256,7 @@ class _Search:
         """Find the best weights for a smoothing."""
         scores = np.stack([self._compared(name, smoothing[name]) for name in self.models], axis=2)
         scores = scores.reshape(len(scores), len(self.parts), -1)
-        phi, cost = self._weights(scores, self.logs, self.centre).minimum(start)
+        phi, cost = self._weights(scores, self.logs, self.centre).minimum(start, self.near)
         penalty = 0.5 * sum((smoothing[name] - START[name]) ** 2 for name in self.models)
         return _Found(smoothing, phi, cost + penalty)
 
@@ -335,7 +342,7 @@ class _Weights:
         self.stiffness = np.diag(np.concatenate([np.ones(self.p), [LENGTH_SPREAD**-2.0, 0.0]]))
         self.free = np.concatenate([np.ones(self.p), [lengths, 1.0]]).astype(bool)
 
-    def minimum(self, start: Array | None) -> tuple[Array, float]:
+    def minimum(self, start: Array | None, near: float = NEAR) -> tuple[Array, float]:
         """Return φ and the objective there."""
         phi = np.append(self.target[:-1], -np.log(self.weight.sum() + 1.0)) if start is None else start
         value = self._value(phi)
@@ -347,7 +354,7 @@ class _Weights:
             move *= min(1.0, 2.0 / max(float(np.abs(move).max()), 1e-300))  # at most 2 in any parameter
             slope, size = float(gradient @ move[self.free]), 1.0
             trial = self._value(phi + move)
-            if -slope < 1e-9 * max(1.0, abs(value)):  # the objective cannot show the improvement, but the slope does
+            if -slope < near * max(1.0, abs(value)):  # the objective cannot show the improvement, but the slope does
                 return phi + move, trial
             while trial > value + 1e-4 * size * slope and size >= 1e-8:
                 size /= 2
