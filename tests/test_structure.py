@@ -555,3 +555,44 @@ def test_pairs_of_numbers_have_bins_by_the_cube_root_of_the_rows_of_a_class(tota
     fewer = plan_pairs(*given)
     assert all(column.size <= min(bins, 12) + 1 for column in fewer.columns)
     assert bins > 12 or [column.size for column in fewer.columns] == [column.size for column in plan.columns]
+
+
+# ------------------------------------------------------------------------------------------------ columns by chance
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_for_each_fold_the_other_folds_choose_which_columns_vote(classes):
+    rng = np.random.default_rng(classes)
+    n, codes = 203, rng.integers(0, classes, 203).astype(np.int32)
+    weight, prior = rng.choice([0.5, 1.0, 2.0], n), np.log(rng.dirichlet(np.full(classes, 9.0)))
+    log_prior = np.repeat((prior[1:] - prior[0])[:, None], n, axis=1)
+    columns = [rng.normal(0, 0.4, (classes - 1, n)) for _ in range(12)]
+    columns[0][codes[codes > 0] - 1, np.flatnonzero(codes > 0)] += 2.0  # it tells much
+    expected = [column.copy() for column in columns]
+    for column in expected:
+        scores = np.vstack([np.zeros(n), log_prior + column])
+        chosen = scores[codes, np.arange(n)] - np.log(np.exp(scores).sum(axis=0))
+        gain = chosen - prior[codes]
+        kept = column.copy()
+        for k in range(5):
+            own = np.arange(k * n // 5, (k + 1) * n // 5)
+            w, others = np.delete(weight, own), np.delete(gain, own)
+            mean = np.average(others, weights=w)
+            error = np.sqrt(np.average((others - mean) ** 2, weights=w) / w.sum())
+            if mean <= 0.5 * error:
+                kept[:, own] = 0.0
+        column[:] = kept
+    Pool(codes, weight, log_prior).choose_by_others(columns)
+    for found, wanted in zip(columns, expected, strict=True):
+        np.testing.assert_array_equal(found, wanted)
+    assert columns[0].all()
+    assert not all(column.all() for column in columns)
+
+
+def test_many_columns_of_noise_are_not_believed():
+    """Those that tell something by chance vote, but what the rows that chose them say is not taken for knowledge."""
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(1100, 200)), rng.integers(0, 2, 1100)
+    for structure in ("columns", "pairs", "pool"):
+        p = sf.BayesClassifier(structure=structure).fit(x[:100], y[:100]).predict_proba(x[100:])
+        assert -np.log(p[np.arange(1000), y[100:]]).mean() < 0.85  # 0.69 is chance; it was 1.0 and more

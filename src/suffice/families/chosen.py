@@ -148,6 +148,8 @@ class SilentDistribution(ChosenDistribution):
 
     votes: ClassVar[bool] = False
     classes = derived(lambda self: self.statistic.n_classes)
+    # The distribution of each class, if the column did vote.
+    as_voting = derived(lambda self: ChosenDistribution(self.chooser, self.statistic, self.decided))
 
     @property
     def choice(self) -> Choice:

@@ -46,6 +46,19 @@ def probabilities(scores: Array) -> tuple[Array, Array, Array]:
     return p, first / norm, top + np.log(norm)
 
 
+def log_losses(scores: Array, codes: Codes) -> Array:
+    """Return −log p(y_i | x_i) of rows from their scores, (classes − 1, rows)."""
+    _, _, losses = probabilities(scores)
+    others = np.flatnonzero(codes > 0)
+    losses[others] -= scores[codes[others] - 1, others]
+    return losses
+
+
+def folds_of(rows: int) -> list[slice]:
+    """Return the folds of rows: one after the other, as rows come in the order of their hashes."""
+    return [slice(k * rows // FOLDS, (k + 1) * rows // FOLDS) for k in range(FOLDS)]
+
+
 class Loss(NamedTuple):
     """The penalised loss of exponents, its gradient by folds and without the penalty, and p(y | x) of all rows.
 
@@ -79,7 +92,7 @@ class LogLinear:
         self.codes = np.ascontiguousarray(self.codes, np.int32)
         self.weight = np.ascontiguousarray(self.weight, np.float64)
         self._hessians: list[Array] | None = None  # of the folds, near the minimum
-        self._folds = [slice(k * rows // FOLDS, (k + 1) * rows // FOLDS) for k in range(FOLDS)]
+        self._folds = folds_of(rows)
         self._blocks = [(k, own) for k, fold in enumerate(self._folds) for own in _cut(fold)]
         self._bounds = np.array([0, *(own.stop for _, own in self._blocks)], np.int64)
 
@@ -89,10 +102,7 @@ class LogLinear:
 
     def losses(self, scores: Array) -> Array:
         """Return −log p(y_i | x_i) of all rows from their scores."""
-        _, _, losses = probabilities(scores)
-        others = np.flatnonzero(self.codes > 0)
-        losses[others] -= scores[self.codes[others] - 1, others]
-        return losses
+        return log_losses(scores, self.codes)
 
     def loss(self, w: Array) -> Loss:
         """Compute the loss of exponents, and its gradients, reading the evidence once."""

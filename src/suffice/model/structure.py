@@ -26,7 +26,7 @@ from suffice.core.parallel import in_threads
 from suffice.core.statistics import Batch, Blocks, ByClass, Pairs
 from suffice.core.validation import Held
 from suffice.families import Decisions, Distribution
-from suffice.families.chosen import ChosenDistribution
+from suffice.families.chosen import ChosenDistribution, SilentDistribution
 from suffice.families.logarithms import log_ratio
 from suffice.families.pair_plan import PairPlan
 from suffice.families.product import Block, Product, ProductDistribution
@@ -339,6 +339,16 @@ class Parts:
         ]
         out += in_threads(lambda one: one[0].family.leave_one_out(*one[1:], codes, unit), each, len(codes) * len(each))
         return out
+
+    def silent_left_out(self, x: Batch, codes: Codes, unit: Array) -> dict[int, Array]:
+        """Return the same of blocks that do not vote, as if they did."""
+        own = {j: part.as_voting for j, part in enumerate(self.naive().parts) if isinstance(part, SilentDistribution)}
+
+        def left_out(j: int) -> Array:
+            family, statistic = self.family.blocks[j].family, self.learned.estimated.statistic.parts[j]
+            return family.leave_one_out(statistic, own[j], x.parts[j], codes, unit)
+
+        return dict(zip(own, in_threads(left_out, own, len(codes) * len(own)), strict=True))
 
     @property
     def expert_rows(self) -> slice:

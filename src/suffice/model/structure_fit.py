@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 from suffice.core.arrays import Array, Codes
 from suffice.core.parallel import in_threads
 from suffice.core.statistics import Batch
+from suffice.families.choose import MARGIN
 from suffice.families.covariance import one_blas_thread
 from suffice.families.pair_plan import PairPlan
 from suffice.model.calibration import bounded, mixture
 from suffice.model.cosine_expert import CosineExpert
 from suffice.model.experts import Expert, fit_experts
-from suffice.model.exponents import AT_ONCE, LogLinear, relative
+from suffice.model.exponents import AT_ONCE, LogLinear, folds_of, log_losses, relative
 from suffice.model.planning import FEWEST_ROWS, MOST_COLUMNS
 from suffice.model.structure import Parts, Structure, StructureName, coded_columns
 
@@ -70,14 +71,14 @@ def _fit_structure(learned: Learned, name: StructureName) -> Structure | None:
         whole = relative(bounded(parts.sum_left_out(rows, codes[some], unit[some], ones)))
     else:
         left_out = parts.columns_left_out(rows, codes[some], unit[some])
+        for j, part in parts.silent_left_out(rows, codes[some], unit[some]).items():
+            left_out[j] = part
         each = in_threads(lambda part: relative(bounded(part)), left_out, len(left_out) * len(some) * classes)
-        whole = np.zeros((classes - 1, len(some)))
-        for part in each[: len(family.blocks)]:
-            whole += part
 
     def exponents_of_columns() -> list[Member]:
         if many:
             return [pool.naive(whole, columns, len(family.blocks))]
+        pool.choose_by_others(each)
         evidence = np.zeros((classes - 1, len(some), exponents), np.float32)  # half the memory to read
 
         def fill(lo: int) -> None:
@@ -86,7 +87,10 @@ def _fit_structure(learned: Learned, name: StructureName) -> Structure | None:
 
         in_threads(fill, range(0, len(some), AT_ONCE), evidence.size)
         places.fill(parts, rows, codes[some], unit[some], columns, evidence)
-        return [pool.naive(whole, columns, len(family.blocks)), pool.exponents(evidence, columns, places)]
+        summed = np.zeros((classes - 1, len(some)))
+        for part in each[: len(family.blocks)]:
+            summed += part
+        return [pool.naive(summed, columns, len(family.blocks)), pool.exponents(evidence, columns, places)]
 
     # The rows of experts are those that members of the pool are weighed by.
     judged = int(np.searchsorted(some, parts.expert_rows.stop)) if name == "pool" else len(some)
@@ -163,6 +167,27 @@ class Pool:
     def _problem(self, parts: Array | NDArray[np.float32], start: Array, penalty: float) -> LogLinear:
         """State a fit of exponents."""
         return LogLinear(parts, self.log_prior, self.codes, self.weight, start, np.full(parts.shape[2], penalty))
+
+    def choose_by_others(self, columns: list[Array]) -> None:
+        """Let the other folds choose for each fold which columns vote; `columns` are evidence, (classes − 1, rows).
+
+        Columns vote if they tell more than chance. Of many columns some do so by chance: the rows that chose them would
+        show them as well known, and their exponents would be far too large.
+        """
+        folds, w = folds_of(len(self.codes)), self.weight
+        base, starts = log_losses(self.log_prior, self.codes), [fold.start for fold in folds]
+        weight = w.sum() - np.add.reduceat(w, starts)  # of the other folds
+
+        def choose(part: Array) -> None:
+            gain = base - log_losses(self.log_prior + part, self.codes)
+            mean = (w @ gain - np.add.reduceat(w * gain, starts)) / weight
+            square = (w @ gain**2 - np.add.reduceat(w * gain**2, starts)) / weight
+            error = np.sqrt(np.maximum(square - mean**2, 0.0) / weight)
+            for fold, silent in zip(folds, mean <= MARGIN * error, strict=True):
+                if silent:
+                    part[:, fold] = 0.0
+
+        in_threads(choose, columns, len(columns) * self.log_prior.size)
 
     def naive(self, whole: Array, columns: int, blocks: int) -> Member:
         """One exponent for the sum of the first columns, which are those of `blocks`."""
