@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,7 +88,8 @@ class LogLinear:
 
     def __post_init__(self) -> None:
         rows = self.parts.shape[1]
-        self.parts, self.offset = np.ascontiguousarray(self.parts), np.ascontiguousarray(self.offset)
+        parts: Any = np.ascontiguousarray(self.parts)  # of either type
+        self.parts, self.offset = parts, np.ascontiguousarray(self.offset)
         self.codes = np.ascontiguousarray(self.codes, np.int32)
         self.weight = np.ascontiguousarray(self.weight, np.float64)
         self._hessians: list[Array] | None = None  # of the folds, near the minimum
@@ -108,7 +109,14 @@ class LogLinear:
         """Compute the loss of exponents, and its gradients, reading the evidence once."""
         gradients, p = np.zeros((FOLDS, len(w))), np.empty(self.offset.shape)
         losses, slopes = np.empty(len(self._blocks)), np.empty((len(self._blocks), len(w)))
-        rows = self.parts, self.offset, self.codes, self.weight, w.astype(self.parts.dtype), self._bounds
+        rows: tuple[Any, ...] = (
+            self.parts,
+            self.offset,
+            self.codes,
+            self.weight,
+            w.astype(self.parts.dtype),
+            self._bounds,
+        )
         _core.log_linear_loss(*rows, losses, slopes, p)
         np.add.at(gradients, [fold for fold, _ in self._blocks], slopes)
         total = float(losses.sum()) + 0.5 * float(self.penalty @ (w - self.start) ** 2)
