@@ -109,15 +109,10 @@ class LogLinear:
         """Compute the loss of exponents, and its gradients, reading the evidence once."""
         gradients, p = np.zeros((FOLDS, len(w))), np.empty(self.offset.shape)
         losses, slopes = np.empty(len(self._blocks)), np.empty((len(self._blocks), len(w)))
-        rows: tuple[Any, ...] = (
-            self.parts,
-            self.offset,
-            self.codes,
-            self.weight,
-            w.astype(self.parts.dtype),
-            self._bounds,
-        )
-        _core.log_linear_loss(*rows, losses, slopes, p)
+        evidence: Any = self.parts  # of the type of the exponents
+        exponents: Any = w.astype(self.parts.dtype)
+        rows = self.offset, self.codes, self.weight, exponents, self._bounds
+        _core.log_linear_loss(evidence, *rows, losses, slopes, p)
         np.add.at(gradients, [fold for fold, _ in self._blocks], slopes)
         total = float(losses.sum()) + 0.5 * float(self.penalty @ (w - self.start) ** 2)
         return Loss(total / float(self.weight.sum()), gradients, p)
