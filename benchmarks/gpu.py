@@ -15,7 +15,7 @@ import cupy as cp
 import numpy as np
 
 from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
-from suffice.engines.gpu import summaries
+from suffice.engines.gpu import on_gpu, summaries
 from suffice.engines.gpu.class_codes import encode_device
 from suffice.engines.gpu.device import Device
 from suffice.engines.gpu.matrices import DenseRows
@@ -89,6 +89,29 @@ def dense() -> None:
                 line(f"GaussianNB.{answer}, {classes} classes", f"{took:.2f} ms", rate(size, took), "whole")
 
 
+def from_host() -> None:
+    """GaussianNB of rows in pinned memory of the host, against a copy of them to the card alone."""
+    import cupyx
+
+    x = cupyx.empty_pinned((ROWS, COLUMNS), np.float32)
+    filled = cp.random.default_rng(0).standard_normal((ROWS // 16, COLUMNS), dtype=cp.float32).get()
+    for low in range(0, ROWS, len(filled)):
+        x[low : low + len(filled)] = filled
+    y, there = cp.random.default_rng(1).integers(0, 10, ROWS, dtype=cp.int32), cp.empty((ROWS, COLUMNS), cp.float32)
+    alone = by_clock(lambda: there.set(x), 3)
+    fit = by_clock(lambda: GaussianNB().fit(on_gpu(x), y), 3)
+    line("copy from pinned memory alone", f"{alone:.1f} ms", rate(x.nbytes / 1e9, alone), "")
+    line("GaussianNB.fit(on_gpu(X), y), 10 classes", f"{fit:.1f} ms", f"{alone / fit:.0%} of the copy's speed", "whole")
+    known = GaussianNB().fit(on_gpu(x), y)
+    took = by_clock(lambda: known.predict(on_gpu(x)), 3)
+    line(
+        "GaussianNB.predict(on_gpu(X)), 10 classes",
+        f"{took:.1f} ms",
+        f"{alone / took:.0%} of the copy's speed",
+        "whole",
+    )
+
+
 def sparse() -> None:
     """MultinomialNB on CSR, against products of PyTorch."""
     import cupyx.scipy.sparse as device_sparse
@@ -138,7 +161,7 @@ def main() -> None:
     print(f"{name}, CuPy {cp.__version__}\n")
     line("case", "time", "rate", "")
     line(*["---"] * 4)
-    for part in (dense, sparse, products):
+    for part in (dense, from_host, sparse, products):
         part()
         cp.get_default_memory_pool().free_all_blocks()
 

@@ -169,6 +169,45 @@ def test_a_device_without_any_memory_raises_and_nothing_is_learned(
     assert known.statistics_ == before
 
 
+# ---- rows on the host
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["rows", "weighted rows"])
+@pytest.mark.parametrize("name", [name for name, (_, x) in ALL.items() if not sp.issparse(x) and "categ" not in name])
+def test_rows_on_the_host_are_learned_and_answered_batch_by_batch(
+    name: str, weighted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(matrices, "FEED_BYTES", 1 << 11)
+    monkeypatch.setattr(matrices, "LEAST_ROWS", 1 << 5)
+    estimator, x = ALL[name]
+
+    def hand(rows: Any) -> Any:
+        return sf.on_gpu(rows) if rows.ndim == 2 else put(rows)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ImpossibleRowWarning)
+        check_alike(estimator, x, weights() if weighted else None, hand, get)
+
+
+def test_rows_on_the_host_give_the_bits_of_rows_on_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = RNG.normal(size=(30_000, 3)), RNG.integers(0, 3, 30_000)
+    whole = GaussianNB().fit(put(x), put(y)).statistics_
+    monkeypatch.setattr(matrices, "FEED_BYTES", 1 << 17)
+    assert GaussianNB().fit(sf.on_gpu(x), put(y)).statistics_ == whole
+    assert GaussianNB().fit(sf.on_gpu(x), y).statistics_ == whole
+    x[20_123, 1] = np.inf
+    with pytest.raises(InfiniteValueError, match="row 20123, column 1"):
+        GaussianNB().fit(sf.on_gpu(x), y)
+
+
+def test_rows_on_the_host_that_are_no_numbers_are_refused() -> None:
+    for odd in (np.zeros(3), [["a"]]):
+        with pytest.raises(InvalidDataError, match="Expected rows of numbers"):
+            sf.on_gpu(odd)
+    with pytest.raises(InvalidDataError, match="pass the array itself"):
+        CategoricalNB().fit(sf.on_gpu(np.zeros((4, 1), int)), [0, 1, 0, 1])
+
+
 # ---- labels
 
 

@@ -52,6 +52,7 @@ from .core.errors import (
 from .core.priors import Beta, ClassPrior, Dirichlet, Gamma, NormalInverseGamma, NormalInverseWishart
 from .core.statistics import ByClass, Cells, Counts, Moments, Sample, Scatter, Statistic, Totals
 from .core.versions import show_versions
+from .engines.gpu import on_gpu
 from .estimators.changing import Fading, Window
 from .estimators.clustering import cluster
 from .estimators.monitor import Alarm, Monitor
@@ -205,6 +206,7 @@ __all__ = [
     "load",
     "model",
     "naive_bayes",
+    "on_gpu",
     "plot",
     "prequential",
     "priors",

@@ -12,6 +12,7 @@ from scipy.special import gammaln
 
 from gpu.host_build import HostKernels
 from suffice.core.errors import InvalidDataError
+from suffice.engines.gpu import HostArray
 
 
 class DeviceArray:
@@ -56,6 +57,17 @@ class DeviceCsr:
         self.__init__(self.matrix)  # type: ignore[misc]
 
 
+class HostFeed:
+    """Rows that are copied to a device; the copies are noted."""
+
+    def __init__(self, x: Any):
+        self.x, self.copied = x, 0
+
+    def batch(self, low: int, high: int) -> Any:
+        self.copied += high - low
+        return self.x[low:high].copy()
+
+
 class HostDevice:
     """What `engines.gpu.device.Device` is, with NumPy in place of CuPy and the kernels built for the host."""
 
@@ -77,8 +89,11 @@ class HostDevice:
             raise InvalidDataError(f"{what} lies on device {x.number}, and X on device {self.number}")
         return x.values
 
-    def given_back(self, array: Any, _: Any) -> Any:
-        return DeviceArray(array)
+    def given_back(self, array: Any, like: Any) -> Any:
+        return array if isinstance(like, HostArray) else DeviceArray(array)
+
+    def feed(self, x: Any) -> Any:
+        return HostFeed(x)
 
     def address(self, array: Any) -> int:
         return int(array.ctypes.data)

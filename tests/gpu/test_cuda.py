@@ -158,3 +158,24 @@ def test_little_memory_halves_the_batch() -> None:
     finally:
         pool.set_limit(0)
     np.testing.assert_allclose(again.var_, whole.var_, rtol=1e-12)
+
+
+def test_rows_on_the_host_are_copied_while_others_are_summed() -> None:
+    import cupyx
+
+    import suffice as sf
+
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(3, 2, (3_000_000, 24)).astype(np.float32), rng.integers(0, 10, 3_000_000)
+    pinned = cupyx.empty_pinned(x.shape, x.dtype)
+    pinned[:] = x
+    whole = GaussianNB().fit(put(x), put(y))
+    for rows in (pinned, x, np.asfortranarray(x)):
+        there = GaussianNB().fit(sf.on_gpu(rows), put(y))
+        assert there.statistics_ == whole.statistics_
+    found = whole.predict_log_proba(sf.on_gpu(pinned))
+    assert isinstance(found, np.ndarray)
+    np.testing.assert_array_equal(found, get(whole.predict_log_proba(put(x))))
+    pinned[2_345_678, 7] = -np.inf
+    with pytest.raises(InfiniteValueError, match="row 2345678, column 7"):
+        GaussianNB().fit(sf.on_gpu(pinned), put(y))

@@ -14,13 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.core.errors import InvalidDataError, MissingPackageError
-from suffice.engines.gpu import is_on_device
+from suffice.engines.gpu import HostArray, is_on_device
 
 INSTALL = "Arrays on a GPU are read by CuPy: pip install 'suffice[gpu]', or the CuPy of your version of CUDA"
 
 
 def number_of(x: Any) -> int:
-    """Return the number of the device that an array lies on."""
+    """Return the number of the device that an array lies on, or is meant for."""
+    if isinstance(x, HostArray):
+        return x.device
     if hasattr(type(x), "__dlpack_device__"):
         return int(x.__dlpack_device__()[1])
     array = x.data if hasattr(x, "tocsr") else x  # a sparse matrix lies where its entries do
@@ -82,7 +84,9 @@ class Device:
         return found
 
     def given_back(self, array: Any, like: Any) -> Any:
-        """Return an array as the library of `like` has it, on the same device and without a copy."""
+        """Return an array as the library of `like` has it, on the same device and without a copy, or on the host."""
+        if isinstance(like, HostArray):
+            return self.to_host(array)
         torch, jax = sys.modules.get("torch"), sys.modules.get("jax")
         if torch is not None and isinstance(like, torch.Tensor):
             return torch.from_dlpack(array)
@@ -95,6 +99,10 @@ class Device:
     def address(self, array: Any) -> int:
         """Return where an array lies in the memory of the device."""
         return int(array.data.ptr)
+
+    def feed(self, x: NDArray[Any]) -> Feed:
+        """Return what copies rows of an array on the host to the device."""
+        return Feed(self, x)
 
     def to_host(self, array: Any) -> NDArray[Any]:
         """Copy an array to the host."""
@@ -115,6 +123,56 @@ class Device:
             kernel.max_dynamic_shared_size_bytes = shared
         passed = tuple(np.uintp(0) if arg is None else arg for arg in args)
         kernel(grid, (threads,), passed, shared_mem=shared)
+
+
+class Feed:
+    """Copies batches of rows from the host to the device: the next on a stream of its own, while kernels read the last.
+
+    There are two buffers. A batch is read by kernels that are launched before the next one is asked for.
+    """
+
+    def __init__(self, device: Device, x: NDArray[Any]):
+        self.device, self.x = device, x
+        self.stream: Any = None
+        self.buffers: list[Any] = [None, None]
+        self.turn = 0
+        self.ahead: tuple[int, int, Any, Any] | None = None  # rows from, to, where they are copied to, and the event
+
+    def batch(self, low: int, high: int) -> Any:
+        """Return rows on the device, and begin to copy as many of those that follow."""
+        xp = self.device.xp
+        if self.stream is None:
+            self.stream = xp.cuda.Stream(non_blocking=True)
+        main = xp.cuda.get_current_stream()
+        read = main.record()
+        ahead, self.ahead = self.ahead, None
+        if ahead is None or ahead[:2] != (low, high):
+            ahead = (low, high, *self._copy(low, high, read))
+        main.wait_event(ahead[3])
+        after = min(len(self.x), 2 * high - low)
+        if after > high:
+            self.ahead = (high, after, *self._copy(high, after, read))
+        return ahead[2]
+
+    def _copy(self, low: int, high: int, read: Any) -> tuple[Any, Any]:
+        """Copy rows into the buffer that kernels have read once the event `read` has come; return them and an event."""
+        self.turn ^= 1
+        held = self.buffers[self.turn]
+        if held is None or len(held) < high - low:
+            main = self.device.xp.cuda.get_current_stream()
+            main.wait_event(self.stream.record())  # a copy to it may be under way, and its memory is used again
+            self.buffers[self.turn] = held = None
+            held = self.device.xp.empty((high - low, self.x.shape[1]), self.x.dtype)
+            self.buffers[self.turn] = held
+            read = main.record()
+        part = held[: high - low]
+        self.stream.wait_event(read)
+        part.set(np.ascontiguousarray(self.x[low:high]), stream=self.stream)
+        return part, self.stream.record()
+
+    def __del__(self) -> None:
+        if self.stream is not None:  # a copy may be under way to memory that is given back now
+            self.stream.synchronize()
 
 
 @dataclass(frozen=True)

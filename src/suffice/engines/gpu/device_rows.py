@@ -13,11 +13,11 @@ from suffice.core.arrays import Array, Values, distinct_pairs
 from suffice.core.errors import InvalidDataError, NegativeValueError, RefusedValueError
 from suffice.core.statistics import ByClass, Moments
 from suffice.core.statistics.compensated import Sums, minus
+from suffice.engines.gpu import HostArray, is_on_device
 from suffice.engines.gpu import device as devices
-from suffice.engines.gpu import is_on_device
 from suffice.engines.gpu.class_codes import DeviceLabels, encode_device, encode_host, positions, read_weight
 from suffice.engines.gpu.device import Device
-from suffice.engines.gpu.matrices import DenseRows, SparseRows, halving, spans
+from suffice.engines.gpu.matrices import DenseRows, HostRows, SparseRows, halving, spans
 from suffice.engines.gpu.scores import (
     LOG_DENSITY,
     LOG_JOINT,
@@ -61,13 +61,13 @@ class DeviceRows(Source):
         with device.working_on(x):
             if hasattr(x, "tocsr"):
                 return cls(device, _sparse(device, x), x)
-            own = device.own(x, "X")
+            own = x.values if isinstance(x, HostArray) else device.own(x, "X")
             if own.ndim != 2:
                 raise InvalidDataError(
                     f"Expected 2D array, got {own.ndim}D array instead: a row for each sample and a column for each "
                     f"feature, found an array of shape {own.shape}"
                 )
-            rows = DenseRows(device, own)
+            rows = HostRows(device, own, device.feed(own)) if isinstance(x, HostArray) else DenseRows(device, own)
         for name, size in zip(("sample(s)", "feature(s)"), rows.shape, strict=True):
             if not size:
                 raise InvalidDataError(
@@ -355,8 +355,8 @@ class DeviceRows(Source):
 def _first(rows: DenseRows, wrong: Any) -> int | None:
     """Return the place of the first entry that is wrong, in order of rows; None if there is none."""
     d = rows.shape[1]
-    for low, high in spans(rows.shape[0], max(1, (1 << 26) // d)):
-        found = wrong(rows.x[low:high])
+    for low, high in spans(rows.shape[0], rows.rows_at_once(1, max(1, (1 << 26) // d))):
+        found = wrong(rows.part(low, high))
         if bool(found.any()):
             return low * d + int(found.ravel().argmax())
     return None

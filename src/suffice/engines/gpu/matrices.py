@@ -13,6 +13,7 @@ from suffice.engines.gpu.device import Device
 
 BATCH_BYTES = 1 << 30  # of rows that must be converted before a kernel reads them
 MOST_ROWS = 1 << 28  # of a batch: their numbers are 32-bit integers
+FEED_BYTES = 1 << 26  # of rows that are copied from the host at a time
 LEAST_ROWS = 1 << 10  # of a batch: a device without memory for so few is full
 
 
@@ -59,6 +60,16 @@ class DenseRows:
         part = self.x[low:high]
         return part if self.is_plain else self.device.xp.ascontiguousarray(part, dtype=self.dtype)
 
+    def is_aligned(self, size: int) -> bool:
+        """Return whether kernels can read `size` bytes at once wherever so many begin in a row of a batch."""
+        if not self.is_plain:  # batches are copies, row by row
+            return self.shape[1] * self.dtype.itemsize % size == 0
+        return self.device.address(self.x) % size == 0 and self.x.strides[0] % size == 0
+
+    def part(self, low: int, high: int) -> Any:
+        """Return rows on the device, of whatever type."""
+        return self.x[low:high]
+
     def rows_at_once(self, multiple: int, most: int = MOST_ROWS) -> int:
         """Return how many rows a batch may have: a multiple, so that batches do not change the sums."""
         if not self.is_plain:
@@ -77,7 +88,7 @@ class DenseRows:
     def refuse_where(self, outside: Callable[[Any], Any]) -> None:
         """Raise the error of the first entry that `outside` says is refused, if there is one."""
         for low, high in spans(self.shape[0], self.rows_at_once(1, max(1, BATCH_BYTES // (8 * self.shape[1])))):
-            refused = outside(self.x[low:high])
+            refused = outside(self.part(low, high))
             if bool(refused.any()):
                 self.refuse(low * self.shape[1] + int(refused.ravel().argmax()))
 
@@ -89,6 +100,40 @@ class DenseRows:
     def take_to_host(self, rows: Any) -> Any:
         """Copy some rows to the host."""
         return self.device.to_host(self.x[rows]).astype(self.dtype, copy=False)
+
+
+@dataclass(frozen=True)
+class HostRows(DenseRows):
+    """A matrix on the host, of which a device reads one batch after the other."""
+
+    feed: Any = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether kernels can read the rows where they are: never."""
+        return False
+
+    def part(self, low: int, high: int) -> Any:
+        """Copy rows to the device."""
+        return self.feed.batch(low, high)
+
+    def batch(self, low: int, high: int) -> Any:
+        """Return rows that kernels can read: contiguous ones of float32 or float64."""
+        return self.part(low, high).astype(self.dtype, copy=False)
+
+    def rows_at_once(self, multiple: int, most: int = MOST_ROWS) -> int:
+        """Return how many rows a batch may have: a multiple, so that batches do not change the sums."""
+        most = min(most, FEED_BYTES // (self.dtype.itemsize * max(self.shape[1], 1)))
+        return max(multiple, most // multiple * multiple)
+
+    def refuse(self, position: int) -> None:
+        """Raise the error of a refused entry at row * columns + column."""
+        refuse_at(position, self.x.astype(self.dtype, copy=False))
+
+    def take_to_host(self, rows: Any) -> Any:
+        """Return some rows."""
+        places = rows if isinstance(rows, slice) else self.device.to_host(rows)
+        return self.x[places].astype(self.dtype, copy=False)
 
 
 @dataclass(frozen=True)

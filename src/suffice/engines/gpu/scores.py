@@ -130,7 +130,7 @@ class ProductScorer(Scorer):
     ) -> None:
         x, classes, d = rows.batch(low, high), asked.classes, rows.shape[1]
         size, groups = x.itemsize, -(-d // 16)
-        aligned = self.device.address(x) % 16 == 0 and x.strides[0] % 16 == 0
+        aligned = rows.is_aligned(16)
         tiles = 1 if classes <= 8 else 2 if classes <= 16 else MOST_TILES
         limit = (i4(self.threshold is not None), f8(0.0 if self.threshold is None else self.threshold))
         sizes = (i8(x.strides[0] // size), i4(aligned), i8(high - low), i4(d))
@@ -382,7 +382,7 @@ class CategoryScorer(LinearScorer):
         """Compute the scores of a batch."""
         xp = self.device.xp
         unseen = xp.arange(self.size - self.columns, self.size)
-        part = DenseRows(self.device, rows.x[low:high])
+        part = DenseRows(self.device, rows.part(low, high))
         ones = category_indices(self.device, part, self.offsets, unseen, self.size)
         out, odd = (xp.empty((high - low, asked.classes)) for _ in range(2))
         for table, to in zip(self.tables, (out, odd) if self.impossible else (out,), strict=False):

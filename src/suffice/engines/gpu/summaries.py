@@ -14,7 +14,7 @@ from suffice.core.errors import InvalidDataError
 from suffice.core.statistics import Counts, Moments, Sample, Scatter, Statistic, Totals
 from suffice.core.statistics.counts import refuse_too_many
 from suffice.engines.gpu.device import Device
-from suffice.engines.gpu.matrices import DenseRows, SparseRows, halving, spans
+from suffice.engines.gpu.matrices import DenseRows, HostRows, SparseRows, halving, spans
 from suffice.families import Summary
 
 SORTED, SUMMERS = 4096, 512  # rows that a block sorts by class at a time, and its threads
@@ -109,7 +109,7 @@ def _sums(
     total = device.xp.zeros((given.classes, 3, d))
     kind = "weigh" if given.weight is not None else "few" if single else "sum"
     limit = (i4(threshold is not None), f8(0.0 if threshold is None else threshold))
-    pack = 2 if kind != "weigh" and d % 2 == 0 and d > 8 and _is_aligned(device, rows.x, 2 * rows.dtype.itemsize) else 1
+    pack = 2 if kind != "weigh" and d % 2 == 0 and d > 8 and rows.is_aligned(2 * rows.dtype.itemsize) else 1
     lanes = 8 if d <= 8 else 32
     shared = _shared_of_block(given.classes, pack * lanes, lanes, rows.dtype.itemsize)
     if shared <= MOST_SHARED:
@@ -168,7 +168,7 @@ def _sums_of_classes(
         parts = xp.empty((tiles * (per_tile + classes), 3, d))
         w = None if given.weight is None else given.weight[low:high]
         most = 4 if kind == "few" else 2 if kind == "sum" and x.itemsize == 8 else 1
-        pack = most if d % most == 0 and _is_aligned(device, x, 16) else 1
+        pack = most if d % most == 0 and rows.is_aligned(16) else 1
         sizes = (i4(tile), i4(CHUNK), i4(classes))
         read = (x, i8(x.strides[0] // x.itemsize), i4(d), order, starts)
         device.launch(
@@ -196,11 +196,6 @@ def sorted_rows(device: Device, codes: Any, tile: int, first: int, classes: int)
     sizes = (i8(n), i4(tile), i4(first), i4(classes))
     device.launch("order_rows", (tiles,), 32 * warps, (xp.ascontiguousarray(codes), *sizes, order, starts), shared)
     return order, starts
-
-
-def _is_aligned(device: Device, x: Any, size: int) -> bool:
-    """Return whether `size` bytes can be read at once wherever a row of them starts."""
-    return device.address(x) % size == 0 and x.strides[0] % size == 0
 
 
 def _pivots(given: Labelled, rows: DenseRows) -> Any:
@@ -360,6 +355,8 @@ def refuse_categories(rows: DenseRows) -> None:
 
 def _counts(given: Labelled, summary: Summary[Any]) -> Counts:
     device, xp, rows = given.device, given.device.xp, _dense(given, summary)
+    if isinstance(rows, HostRows):
+        raise InvalidDataError("Categories of rows on the host are counted there: pass the array itself, not on_gpu(X)")
     refuse_categories(rows)
     codes, weight = given.codes, given.weight
     if weight is not None and not bool((weight > 0).all()):  # rows of weight 0 are absent, and so are their categories
