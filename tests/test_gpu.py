@@ -16,6 +16,7 @@ import scipy.sparse as sp
 import suffice as sf
 from gpu.cases import CLASSES, cases, check_alike, labels, weights
 from gpu.stand_ins import DeviceArray, DeviceCsr, HostDevice
+from suffice.discriminant_analysis import QuadraticDiscriminantAnalysis
 from suffice.engines import gpu
 from suffice.engines.gpu import device as devices
 from suffice.engines.gpu import matrices, summaries
@@ -152,6 +153,26 @@ def test_a_full_device_halves_the_batch_and_goes_on(device: HostDevice, monkeypa
     np.testing.assert_array_equal(get(again.predict_proba(put(x))).shape, answers.shape)
     np.testing.assert_allclose(get(again.predict_proba(put(x))), answers, rtol=1e-11)
     assert max(sizes) > 8
+
+
+def test_a_batch_of_cross_products_that_finds_no_memory_begins_again(
+    device: HostDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x, y = RNG.normal(size=(3000, 3)), RNG.integers(0, 3, 3000)
+    whole = QuadraticDiscriminantAnalysis().fit(x, y).statistics_.statistic
+    launch, left = device.launch, [2]  # of the third class there is no memory, once
+
+    def launch_but_once(name: str, *rest: Any) -> None:
+        if name.startswith("centre"):
+            left[0] -= 1
+            if left[0] == -1:
+                raise MemoryError("no memory left on the device")
+        launch(name, *rest)
+
+    monkeypatch.setattr(device, "launch", launch_but_once)
+    found = QuadraticDiscriminantAnalysis().fit(put(x), put(y)).statistics_.statistic
+    np.testing.assert_array_equal(found.weight, whole.weight)
+    np.testing.assert_allclose(found.cross, whole.cross, rtol=1e-11, atol=1e-9)
 
 
 def test_a_device_without_any_memory_raises_and_nothing_is_learned(

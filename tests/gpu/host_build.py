@@ -32,7 +32,16 @@ def library(folder: Path) -> ctypes.CDLL:
     whole = folder / "kernels.cpp"
     whole.write_text(f'#include "{HERE / "host_cuda.hpp"}"\nnamespace {{\n#include "{SOURCE}"\n}}\n{launches}\n')
     built = folder / "kernels.so"
-    command = ["g++", "-std=c++20", "-O1", "-shared", "-fPIC", "-Wno-unknown-pragmas", "-Wno-attributes"]
+    command = [
+        "g++",
+        "-std=c++20",
+        "-O1",
+        "-fno-strict-aliasing",
+        "-shared",
+        "-fPIC",
+        "-Wno-unknown-pragmas",
+        "-Wno-attributes",
+    ]
     subprocess.run([*command, str(whole), "-o", str(built)], check=True)
     return ctypes.CDLL(str(built))
 

@@ -72,6 +72,7 @@ class HostDevice:
     """What `engines.gpu.device.Device` is, with NumPy in place of CuPy and the kernels built for the host."""
 
     xp = np
+    most_shared = 227 << 10
     log_gamma = staticmethod(gammaln)
 
     def __init__(self, folder: Path, number: int = 0, memory: int | None = None):

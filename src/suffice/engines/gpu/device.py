@@ -46,6 +46,11 @@ class Device:
         return _cupy()
 
     @property
+    def most_shared(self) -> int:
+        """The bytes of shared memory that a block may have."""
+        return _most_shared(self.number)
+
+    @property
     def log_gamma(self) -> Any:
         """Log Γ of the entries of an array."""
         _cupy()
@@ -198,6 +203,11 @@ def _cupy() -> Any:
     except ImportError as error:
         raise MissingPackageError(INSTALL) from error
     return cupy
+
+
+@cache
+def _most_shared(number: int) -> int:
+    return int(_cupy().cuda.Device(number).attributes["MaxSharedMemoryPerBlockOptin"])
 
 
 @cache

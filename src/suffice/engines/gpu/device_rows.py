@@ -217,10 +217,12 @@ class DeviceRows(Source):
         with device.working_on(self.like):
             if not self._kernels_refuse(distribution):
                 self._refuse_outside(distribution)
+            prior = np.ascontiguousarray(model.log_prior, dtype=np.float64)
             asked = Asked(
                 device,
                 question,
-                xp.asarray(np.ascontiguousarray(model.log_prior, dtype=np.float64)),
+                prior,
+                xp.asarray(prior),
                 xp.asarray(model.fallback),
                 xp.empty(shape, dtype),
                 fresh_status(device, n * self.shape[1]),
@@ -228,12 +230,12 @@ class DeviceRows(Source):
             if isinstance(self.rows, SparseRows) and not distribution.sparse:
                 raise InvalidDataError(f"{type(distribution).__name__} is of dense rows, found a sparse matrix")
             scorer(device, distribution, relative).answer(self.rows, asked)
-            self._report(asked, distribution)
+            self._report(asked.status, distribution)
         return asked.out
 
-    def _report(self, asked: Asked, distribution: Any = None) -> None:
+    def _report(self, status: Any, distribution: Any = None) -> None:
         """Raise the errors, and give the warning, of what kernels found in rows."""
-        (n, d), (infinite, lost, odd) = self.shape, self.device.to_host(asked.status).tolist()
+        (n, d), (infinite, lost, odd) = self.shape, self.device.to_host(status).tolist()
         if infinite < n * d:
             if distribution is not None:
                 self._refuse_outside(distribution)
@@ -320,12 +322,12 @@ class DeviceRows(Source):
                 (x, *sizes, *own, smoothing, tables[0], i4(classes), *tables[1:5], *near, *tables[5:], *found),
             )
             scores += prior[which[low:high]]
-            nothing = xp.zeros(classes)
-            asked = Asked(device, LOG_POSTERIOR, nothing, xp.asarray(model.fallback), out, status)
+            nothing = np.zeros(classes)
+            asked = Asked(device, LOG_POSTERIOR, nothing, xp.asarray(nothing), xp.asarray(model.fallback), out, status)
             asked.finish(scores, low, high)
 
         halving(device, n, rows.rows_at_once(1, max(1, (1 << 26) // max(classes, 1))), some)
-        self._report(Asked(device, LOG_POSTERIOR, None, None, out, status))
+        self._report(status)
         heavy = xp.flatnonzero(lossy)
         if len(heavy):  # float64 keeps few digits of what is left: the host subtracts with more
             labels = model.labels[device.to_host(codes[heavy])]

@@ -633,49 +633,66 @@ enum { SCORES, LOG_JOINT, LOG_POSTERIOR, POSTERIOR, MOST_PROBABLE, LOG_DENSITY }
 // not numbers.
 enum { INFINITE, LOST, ODD };
 
-__device__ double exp_of(double x, int single) { return single ? (double)expf((float)x) : exp(x); }
-
-// Turn the scores of one row, `step` apart, into the answer; return the class for MOST_PROBABLE. With `single`, answers
-// are float32. The share of the other classes is summed without the likeliest: a probability near 1 keeps the digits of
-// what it lacks.
-__device__ int finish(double* score, int step, int classes, const double* log_prior, const double* fallback, int asked,
-                      int single, Index row, Word* status) {
-    if (asked == SCORES) return 0;
-    double top = -INFINITE_NUMBER;
+// Return the likeliest class of a row, whose scores are `step` apart, and its score as `top`. If no class can have given the
+// row, its scores become those of the prior where probabilities are asked for; else −1 is returned.
+__device__ int likeliest(double* score, int step, int classes, const double* log_prior, const double* fallback,
+                         int asked, Index row, Word* status, double& top) {
+    top = -INFINITE_NUMBER;
     int best = -1;
     bool numbers = true;
     for (int c = 0; c < classes; ++c) {
-        const double s = score[c * step] += log_prior ? log_prior[c] : 0.0;
+        const double s = log_prior ? score[c * step] += log_prior[c] : score[c * step];
         numbers &= s < INFINITE_NUMBER;
         if (s > top) top = s, best = c;
     }
     if (!numbers) atomicMin(&status[ODD], (Word)row);
-    if (asked == LOG_JOINT) return best;
-    if (best < 0 && asked == LOG_DENSITY) {
-        score[0] = -INFINITE_NUMBER;
-        return best;
+    if (best >= 0 || asked == LOG_JOINT || asked == LOG_DENSITY) return best;
+    for (int c = 0; c < classes; ++c) {
+        score[c * step] = fallback[c];
+        if (fallback[c] > top) top = fallback[c], best = c;
     }
-    if (best < 0) {  // no class can have given the row: the prior is the answer
-        for (int c = 0; c < classes; ++c) {
-            score[c * step] = fallback[c];
-            if (fallback[c] > top) top = fallback[c], best = c;
-        }
-        if (asked != MOST_PROBABLE && numbers) atomicAdd(&status[LOST], (Word)1);
-    }
-    if (asked == MOST_PROBABLE) return best;
-    double others = 0;
+    if (asked != MOST_PROBABLE && numbers) atomicAdd(&status[LOST], (Word)1);
+    return best;
+}
+
+// Turn the scores of one row, `step` apart, into the answer; return the class for MOST_PROBABLE. The share of the other
+// classes is summed without the likeliest: a probability near 1 keeps the digits of what it lacks.
+__device__ int finish(double* score, int step, int classes, const double* log_prior, const double* fallback, int asked,
+                      Index row, Word* status) {
+    if (asked == SCORES) return 0;
+    double top, others = 0;
+    const int best = likeliest(score, step, classes, log_prior, fallback, asked, row, status, top);
+    if (asked == LOG_JOINT || asked == MOST_PROBABLE) return best;
     for (int c = 0; c < classes; ++c)
-        if (c != best) others += exp_of(score[c * step] - top, single);
-    const double norm = single ? (double)log1pf((float)others) : log1p(others);
+        if (c != best) others += exp(score[c * step] - (best < 0 ? 0.0 : top));
+    const double norm = log1p(others);
     if (asked == LOG_DENSITY) {
-        score[0] = top + norm;
+        score[0] = best < 0 ? -INFINITE_NUMBER : top + norm;
         return best;
     }
     for (int c = 0; c < classes; ++c) {
         const double log_share = score[c * step] - top - norm;
-        score[c * step] = asked == POSTERIOR ? exp_of(log_share, single) : log_share;
+        score[c * step] = asked == POSTERIOR ? exp(log_share) : log_share;
     }
     return best;
+}
+
+// The same for probabilities in float32. They replace the scores, of which each takes the place of two.
+__device__ void finish_small(double* score, int classes, const double* fallback, int asked, Index row, Word* status) {
+    double top;
+    const int best = likeliest(score, 1, classes, 0, fallback, asked, row, status, top);
+    float* answer = (float*)score;
+    float others = 0;
+    for (int c = 0; c < classes; ++c) {
+        const float off = (float)(score[c] - top);
+        answer[2 * c] = off;
+        others += c == best ? 0.0f : expf(off);
+    }
+    const float norm = log1pf(others);
+    for (int c = 0; c < classes; ++c) {
+        const float log_share = answer[2 * c] - norm;
+        answer[2 * c] = asked == POSTERIOR ? expf(log_share) : log_share;
+    }
 }
 
 __device__ void put(void* out, Index at, double value, int single) {
@@ -701,7 +718,7 @@ extern "C" __global__ void finish_rows(double* scores, Index n, int classes, con
     }
     double* score = staged ? held + threadIdx.x * apart : scores + row * classes;
     if (row < n) {
-        const int best = finish(score, 1, classes, log_prior, fallback, asked, single, first + row, status);
+        const int best = finish(score, 1, classes, log_prior, fallback, asked, first + row, status);
         if (asked == MOST_PROBABLE) ((Index*)out)[row] = best;
         if (asked == LOG_DENSITY) put(out, row, score[0], single);
         if (asked != MOST_PROBABLE && asked != LOG_DENSITY && !staged)
@@ -928,8 +945,11 @@ __device__ void score_rows(const T* x, Index stride, int aligned, Index n, int d
         __syncwarp();
         const Index row = begin + lane;
         const int rows = (int)(n - begin < ROWS ? n - begin : ROWS);
-        if (lane < rows) {
-            const int best = finish(score + lane * apart, 1, classes, 0, fallback, asked, single, before + row, status);
+        const bool small = single && (asked == LOG_POSTERIOR || asked == POSTERIOR);
+        if (lane < rows && small) {
+            finish_small(score + lane * apart, classes, fallback, asked, before + row, status);
+        } else if (lane < rows) {
+            const int best = finish(score + lane * apart, 1, classes, 0, fallback, asked, before + row, status);
             if (asked == MOST_PROBABLE) ((Index*)out)[row] = best;
             if (asked == LOG_DENSITY) put(out, row, score[lane * apart], single);
         }
@@ -938,7 +958,11 @@ __device__ void score_rows(const T* x, Index stride, int aligned, Index n, int d
             int r = lane / classes, c = lane % classes;
             const int down = 32 / classes, right = 32 % classes;
             for (int k = lane; k < rows * classes; k += 32) {
-                put(out, (begin + r) * all + first + c, score[r * apart + c], single);
+                const Index at = (begin + r) * all + first + c;
+                if (small)
+                    ((float*)out)[at] = ((const float*)score)[2 * (r * apart + c)];
+                else
+                    put(out, at, score[r * apart + c], single);
                 r += down, c += right;
                 if (c >= classes) c -= classes, ++r;
             }

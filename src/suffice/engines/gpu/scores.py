@@ -39,6 +39,7 @@ class Asked:
 
     device: Device
     question: int
+    prior: Array  # log p(y), on the host
     log_prior: Any
     fallback: Any
     out: Any
@@ -57,7 +58,7 @@ class Asked:
     def finish(self, scores: Any, low: int, high: int) -> None:
         """Answer for rows whose scores are known; the scores are overwritten."""
         shared = FINISHED * (self.classes | 1) * 8
-        staged = shared <= MOST_SHARED
+        staged = shared <= min(MOST_SHARED, self.device.most_shared)
         known = (self.log_prior, self.fallback, i4(self.question), i8(low), i4(staged), self.out[low:high], self.single)
         args = (scores, i8(high - low), i4(self.classes), *known, self.status)
         self.device.launch("finish_rows", (-(-(high - low) // FINISHED),), FINISHED, args, shared if staged else 0)
@@ -106,12 +107,11 @@ class ProductScorer(Scorer):
         if isinstance(rows, SparseRows) or not self.is_whole or asked.classes > 8 * MOST_TILES:
             super().answer(rows, asked)
             return
-        prior = self.device.to_host(asked.log_prior)
         halving(
             self.device,
             rows.shape[0],
             rows.rows_at_once(ROWS),
-            lambda low, high: self._launch(rows, low, high, asked, asked.question, prior, asked.out[low:high]),
+            lambda low, high: self._launch(rows, low, high, asked, asked.question, asked.prior, asked.out[low:high]),
         )
 
     @property
@@ -139,7 +139,7 @@ class ProductScorer(Scorer):
         start = self._upload(self.start + prior)
         fixed = FETCHED + 64 * tiles
         staged = fixed + groups * 128 + (2 if self.squares is not None else 1) * groups * tiles * 1024
-        inside = staged <= MOST_STAGED
+        inside = staged <= min(MOST_STAGED, self.device.most_shared)
         for first, table in zip(range(0, classes, 8 * tiles), tables, strict=True):
             self.device.launch(
                 f"{self.kind}_f{size * 8}_{tiles}",

@@ -59,7 +59,7 @@ class Labelled:
             found: Array = device.to_host(_sums(replace(self, weight=None), alone, xp.zeros((self.classes, 1))))
             return found[:, 1, 0]
         out, shared = xp.zeros(self.classes, np.uint64), 4 * self.classes
-        inside = shared <= MOST_COUNTS
+        inside = shared <= min(MOST_COUNTS, device.most_shared)
         args = (xp.ascontiguousarray(self.codes), i8(len(self.codes)), i4(self.classes), i4(inside), out)
         blocks = max(1, min(-(-len(self.codes) // 1024), 264))
         device.launch("count_classes", (blocks,), 1024, args, shared if inside else 0)
@@ -112,7 +112,7 @@ def _sums(
     pack = 2 if kind != "weigh" and d % 2 == 0 and d > 8 and rows.is_aligned(2 * rows.dtype.itemsize) else 1
     lanes = 8 if d <= 8 else 32
     shared = _shared_of_block(given.classes, pack * lanes, lanes, rows.dtype.itemsize)
-    if shared <= MOST_SHARED:
+    if shared <= min(MOST_SHARED, device.most_shared):
         name = f"{kind}_f{rows.dtype.itemsize * 8}_{pack}_{lanes}"
         _sums_of_blocks(given, rows, pivot, limit, (name, pack * lanes, shared), total)
     else:
@@ -191,7 +191,8 @@ def sorted_rows(device: Device, codes: Any, tile: int, first: int, classes: int)
     xp, n = device.xp, len(codes)
     tiles = -(-n // tile)
     order, starts = xp.empty(n, np.int32), xp.empty((tiles, classes + 1), np.int32)
-    warps = 32 if 32 * 4 * (classes + 1) <= MOST_COUNTS else 8
+    room = min(MOST_COUNTS, device.most_shared) // (4 * (classes + 1))
+    warps = 32 if room >= 32 else 8 if room >= 8 else 2
     shared = (classes + 1) * warps * 4
     sizes = (i8(n), i4(tile), i4(first), i4(classes))
     device.launch("order_rows", (tiles,), 32 * warps, (xp.ascontiguousarray(codes), *sizes, order, starts), shared)
