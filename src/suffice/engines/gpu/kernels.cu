@@ -974,7 +974,7 @@ __device__ void score_rows(const T* x, Index stride, int aligned, Index n, int d
 }
 
 #define SCORE_ROWS(name, T, TILES, SQUARES)                                                                           \
-    extern "C" __global__ void __launch_bounds__(SCORERS, TILES > 2 ? 2 : 3)                                           \
+    extern "C" __global__ void __launch_bounds__(SCORERS, TILES > 1 ? 2 : 3)                                           \
         name(const T* x, Index stride, int aligned, Index n, int d, const double2* origin, const double2* tables,     \
              int staged, const double* start, int above, double threshold, int all, int first,                        \
              const double* fallback, int asked, Index before, void* out, int single, Word* status) {                  \
