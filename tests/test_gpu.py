@@ -193,11 +193,8 @@ def test_a_device_without_any_memory_raises_and_nothing_is_learned(
 # ---- rows on the host
 
 
-@pytest.mark.parametrize("weighted", [False, True], ids=["rows", "weighted rows"])
 @pytest.mark.parametrize("name", [name for name, (_, x) in ALL.items() if not sp.issparse(x) and "categ" not in name])
-def test_rows_on_the_host_are_learned_and_answered_batch_by_batch(
-    name: str, weighted: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_on_the_host_are_learned_and_answered_batch_by_batch(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(matrices, "FEED_BYTES", 1 << 11)
     monkeypatch.setattr(matrices, "LEAST_ROWS", 1 << 5)
     estimator, x = ALL[name]
@@ -207,7 +204,7 @@ def test_rows_on_the_host_are_learned_and_answered_batch_by_batch(
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ImpossibleRowWarning)
-        check_alike(estimator, x, weights() if weighted else None, hand, get)
+        check_alike(estimator, x, weights(), hand, get)
 
 
 def test_rows_on_the_host_give_the_bits_of_rows_on_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
