@@ -1391,3 +1391,8 @@ def test_a_kernel_may_keep_one_value_and_not_none():
     assert sf.Kernel(limit=1).limit == 1
     with pytest.raises(sf.InvalidOptionError):
         sf.Kernel(limit=0)
+
+
+def test_any_category_is_unknown_where_none_was_seen():
+    model = sf.Model.fit(np.full((3, 1), np.nan), ["a", "b", "b"], sf.Categorical())
+    assert_allclose(model.posterior(np.array([["x"], [None]], dtype=object)), [[1 / 3, 2 / 3]] * 2, rtol=1e-12)

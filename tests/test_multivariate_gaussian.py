@@ -905,3 +905,10 @@ def test_a_predictive_distribution_counts_the_parameters_of_means_and_covariance
     found = family.estimate(family.summarize(x, np.arange(20) % 2).statistic)
     assert found.n_parameters == free
     assert type(found.n_parameters) is int
+
+
+@pytest.mark.parametrize("covariance", ["diagonal", "spherical"])
+def test_simpler_covariances_have_no_prior_and_refuse_one(covariance):
+    assert sf.MultivariateGaussian(covariance=covariance).prior is None
+    with pytest.raises(InvalidOptionError, match="a prior needs a full covariance"):
+        sf.MultivariateGaussian(sf.NormalInverseWishart(), covariance=covariance)

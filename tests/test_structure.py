@@ -557,6 +557,12 @@ def test_pairs_of_numbers_have_bins_by_the_cube_root_of_the_rows_of_a_class(tota
     assert bins > 12 or [column.size for column in fewer.columns] == [column.size for column in plan.columns]
 
 
+def test_pairs_of_a_single_class_have_bins_by_the_cube_root_of_all_rows():
+    x, one = np.random.default_rng(0).normal(size=(500, 2)), np.zeros(500, np.int32)
+    plan = plan_pairs((sf.Gaussian(),) * 2, Batch((x[:, :1], x[:, 1:]), 500), one, np.ones(500), 1, 10**3)
+    assert [column.size for column in plan.columns] == [10, 10]
+
+
 # ------------------------------------------------------------------------------------------------ columns by chance
 
 

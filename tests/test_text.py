@@ -16,6 +16,7 @@ from suffice.core.errors import InvalidOptionError, InvalidTextError, NoDistribu
 from suffice.core.statistics import WordCounts
 from suffice.core.words import Texts
 from suffice.families import page_words
+from suffice.families import text as text_family
 from suffice.families.text import TextDistribution
 from suffice.model.joint import leave_one_out
 from suffice.model.storage import from_bytes, to_bytes
@@ -166,8 +167,12 @@ def test_a_page_holds_the_words_of_which_scores_vary_most(most, monkeypatch):
     n = np.stack([Corpus(texts, vocabulary=found.vocabulary.names).count[y == c].sum(axis=0) for c in ("no", "yes")])
     log_theta = np.log((n + 1) / (n + 1).sum(axis=1, keepdims=True))
     told = n.sum(axis=0) * log_theta.var(axis=0)
-    monkeypatch.setattr(page_words, "MOST_WORDS", most)
-    assert_array_equal(page_words.most_telling(found.event), np.sort(np.argsort(-told, kind="stable")[:most]))
+    assert found.for_page is found, "there is room for all"
+    for module in (page_words, text_family):
+        monkeypatch.setattr(module, "MOST_WORDS", most)
+    some = np.sort(np.argsort(-told, kind="stable")[:most])
+    fewer = sf.Model.fit(texts, y, sf.Text()).distribution.for_page
+    assert_array_equal(fewer.vocabulary.names, np.array(found.vocabulary.names)[some])
 
 
 def test_tables_show_the_likeliest_words():
