@@ -144,9 +144,9 @@ class Files(Source):
                 skip = 0
                 if kept is not None:
                     kept.after_part(found, number + 1)
+                _give_back_memory()
         if kept is not None:
             kept.remove()
-        _give_back_memory()
         return found
 
     def answer(self, answer: Answer) -> Any:

@@ -24,7 +24,7 @@ from suffice.model.forms import Form, form_of, in_form
 from suffice.model.predictor import Predictor
 from suffice.model.unlabelled import divided
 
-BATCH = 1 << 17  # rows that are summarized together
+BATCH = 3 << 15  # rows that are summarized together
 
 
 @storage.storable

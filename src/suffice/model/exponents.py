@@ -88,8 +88,9 @@ class LogLinear:
 
     def __post_init__(self) -> None:
         rows = self.parts.shape[1]
-        parts: Any = np.ascontiguousarray(self.parts)  # of either type
-        self.parts, self.offset = parts, np.ascontiguousarray(self.offset)
+        parts: Any = np.ascontiguousarray(self.parts)  # of one of two types
+        self.parts = parts
+        self.offset = np.ascontiguousarray(self.offset, np.float64)
         self.codes = np.ascontiguousarray(self.codes, np.int32)
         self.weight = np.ascontiguousarray(self.weight, np.float64)
         self._hessians: list[Array] | None = None  # of the folds, near the minimum
@@ -109,10 +110,10 @@ class LogLinear:
         """Compute the loss of exponents, and its gradients, reading the evidence once."""
         gradients, p = np.zeros((FOLDS, len(w))), np.empty(self.offset.shape)
         losses, slopes = np.empty(len(self._blocks)), np.empty((len(self._blocks), len(w)))
-        evidence: Any = self.parts  # of the type of the exponents
-        exponents: Any = w.astype(self.parts.dtype)
-        rows = self.offset, self.codes, self.weight, exponents, self._bounds
-        _core.log_linear_loss(evidence, *rows, losses, slopes, p)
+        parts: Any = self.parts
+        exponents = w.astype(parts.dtype)
+        rows = self.codes, self.weight
+        _core.log_linear_loss(parts, self.offset, *rows, exponents, self._bounds, losses, slopes, p)
         np.add.at(gradients, [fold for fold, _ in self._blocks], slopes)
         total = float(losses.sum()) + 0.5 * float(self.penalty @ (w - self.start) ** 2)
         return Loss(total / float(self.weight.sum()), gradients, p)
