@@ -25,9 +25,7 @@ struct Texts {
     const Index* document_start = nullptr;
     const bool* present = nullptr;
 
-    bool missing(Index i) const {
-        return documents ? documents[i].missing : present && !present[i];
-    }
+    bool missing(Index i) const { return documents ? documents[i].missing : present && !present[i]; }
     // The approximate number of bytes.
     Index size(Index i) const {
         if (!documents) {
