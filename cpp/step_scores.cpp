@@ -31,7 +31,7 @@ Index step_places(const Matrix<double>& x, const double* edges, const Index* sta
         const Index j = block / parts, lo = block % parts * searched_rows, rows = std::min(searched_rows, x.rows - lo);
         const double* own = edges + start[j];
         const Index m = start[j + 1] - start[j];
-        double value[searched_rows];
+        double value[searched_rows] = {};  // GCC 13 does not see that there is at least one row
         std::int32_t below[searched_rows];
         for (Index i = 0; i < rows; ++i) value[i] = x.data[(lo + i) * x.row_stride + j * x.col_stride];
         count_below(value, rows, own, m, below);

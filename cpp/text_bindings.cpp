@@ -255,6 +255,7 @@ void append_tokens(nb::list& found, Tokenizer& tokenizer, const Document& docume
 }
 
 void bind_tokens(nb::module_& m) {
+    m.attr("unicode_version") = unicode_version();
     m.def(
         "tokens",
         [](nb::handle text, bool lowercase, std::optional<std::string> accents, std::string analyzer, int least,

@@ -307,6 +307,8 @@ void grow(std::vector<T>& to, Index size) {
 
 }  // namespace
 
+const char* unicode_version() { return unicode::version; }
+
 Tokenizer::Tokenizer(TokenOptions options) : options_(options) { reserve(0); }
 
 // Allocate memory for a segment that begins with bytes of the one before.

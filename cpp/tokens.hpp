@@ -36,6 +36,9 @@ struct BadText : std::exception {
     const char* what_;
 };
 
+// The version of Unicode that says what letters are: that of the Python with which this was compiled.
+const char* unicode_version();
+
 // The tokens of one document, a segment at a time (some 32 KiB of text, more only if one token is longer), so that a
 // document of any size needs little memory. Words are Python's `\w\w+`, lower case is `str.lower`, accents are removed
 // as in scikit-learn, and n-grams of characters are its `char` and `char_wb`, in another order if there are several

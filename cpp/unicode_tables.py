@@ -133,6 +133,7 @@ struct Character {{
     std::uint8_t flags;
 }};
 inline constexpr int block = {BLOCK};
+inline constexpr const char* version = "{unicodedata.unidata_version}";
 """
 
 

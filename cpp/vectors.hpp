@@ -13,8 +13,8 @@ namespace suffice {
 #if defined(__GNUC__) && !defined(SUFFICE_PLAIN_VECTORS)
 #define SUFFICE_VECTOR_EXTENSION
 
+#pragma GCC diagnostic ignored "-Wpsabi"  // how vectors are passed: functions on them are inlined
 #if !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wpsabi"               // how vectors are passed: functions on them are inlined
 #pragma GCC diagnostic ignored "-Wignored-attributes"  // members of templates may be aligned more strictly
 #endif
 
