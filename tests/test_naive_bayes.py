@@ -837,7 +837,7 @@ def test_an_alpha_changed_after_fitting_changes_nothing():
 
 def test_unusual_labels_and_matrices_are_read():
     x, y, _ = problem("MultinomialNB")
-    high = np.where(y == 7, 2**63 + 5, 2**63 + 9).astype(np.uint64)
+    high = np.where(y == 7, np.uint64(2**63 + 5), np.uint64(2**63 + 9))
     assert ours.MultinomialNB().fit(x, high).classes_.tolist() == [2**63 + 5, 2**63 + 9]
     halves = np.array(["\ud800", "b"])[np.arange(12_000) % 2]
     assert len(ours.GaussianNB().fit(np.zeros((12_000, 1)), halves).classes_) == 2

@@ -12,7 +12,9 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 from suffice import _core
 
-EVERY = [chr(c) for c in range(sys.maxunicode + 1) if not 0xD800 <= c < 0xE000]
+# One compiled module serves several Pythons, and has the letters of one of them. Those of Latin scripts do not change.
+SAME = _core.unicode_version == unicodedata.unidata_version
+EVERY = [chr(c) for c in range(sys.maxunicode + 1 if SAME else 0x250) if not 0xD800 <= c < 0xE000]
 # All but unassigned characters, ideographs and syllables, of which one is like the other.
 NOTABLE = [
     c for c in EVERY if not unicodedata.name(c, "CJK" if ord(c) > 255 else c).startswith(("CJK", "HANGUL S", "TANGUT"))
@@ -97,7 +99,9 @@ def test_a_final_sigma_is_final_whatever_stands_beside_it(form):
     check("1".join(form.format(c) for c in NOTABLE))
 
 
-LETTERS = st.one_of(st.text(), st.text(alphabet="aZ_9 .'\n\té Σİ\u0301\u3000人😀", max_size=300))
+LETTERS = st.one_of(
+    st.text() if SAME else st.text(EVERY), st.text(alphabet="aZ_9 .'\n\té Σİ\u0301\u3000人😀", max_size=300)
+)
 
 
 @given(

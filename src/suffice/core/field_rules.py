@@ -359,6 +359,8 @@ def _own_hints(cls: type) -> dict[str, Any]:
 def _rule(hint: Any, about: tuple[Any, ...]) -> Rule:
     """Return the rule that a type and what is declared `about` it make."""
     origin, inner = get_origin(hint), get_args(hint)
+    if hasattr(origin, "__value__"):  # a name for a type, as `NDArray` is from NumPy 2.5 and Python 3.12 on
+        return _rule(origin.__value__[inner], about)
     if origin is Annotated:
         return _rule(inner[0], (*hint.__metadata__, *about))
     for each in about:
