@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
 
-.PHONY: demo tour test attack sanitize test-sklearn-lowest test-engines test-tools test-browser test-serving test-gpu bench bench-kernels bench-text bench-engines bench-gpu bench-quality bench-labels bench-streams text-data mutants lint docs refresh clean
+.PHONY: demo tour test attack sanitize test-lowest test-engines test-tools test-browser test-serving test-gpu bench bench-kernels bench-text bench-engines bench-gpu bench-quality bench-labels bench-streams text-data mutants lint docs refresh clean
 .DEFAULT_GOAL := demo
 
 # The main job, on penguins: learn from two thirds, judge on the others, say why, forget two; ends by saying where the report is.
@@ -39,13 +39,12 @@ attack: $(VENV)/test
 sanitize: $(VENV)/test
 	$(BIN)/python tools/sanitize.py $(ARGS)
 
-# What scikit-learn has a say in, with the oldest version that is supported, in an environment of its own.
-test-sklearn-lowest:
+# The lowest versions of everything, in an environment of its own. They are those of Python 3.11, as PYTHON must be.
+test-lowest:
 	test -x $(VENV)-lowest/bin/python || $(PYTHON) -m venv $(VENV)-lowest
 	$(VENV)-lowest/bin/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(VENV)-lowest/bin/python -m pip install --quiet --group test "scikit-learn==1.6.*" "scipy<1.16" .
-	$(VENV)-lowest/bin/python -m pytest tests/test_sklearn_contract.py tests/test_naive_bayes.py \
-	  tests/test_discriminant_analysis.py tests/test_bag_of_words.py tests/test_classifier.py tests/test_text_classifier.py
+	$(VENV)-lowest/bin/python -m pip install --quiet --constraint tests/lowest_versions.txt --group test .
+	$(VENV)-lowest/bin/python -m pytest -n auto -m "not slow" $(ARGS)
 
 # Real sessions of every engine; `make test` passes without them.
 test-engines: $(VENV)/test-engines

@@ -6,6 +6,7 @@ import pkgutil
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -49,6 +50,15 @@ def test_every_public_name_is_mentioned_in_the_docs():
     internal = {"Distribution", "Family", "LinearForm", "Statistic", "Table"}  # contracts, described in the code
     for name in set(suffice.__all__) - internal:
         assert name in text, name
+
+
+def test_the_lowest_versions_that_are_tested_are_those_that_are_asked_for():
+    asked = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    lines = (ROOT / "tests" / "lowest_versions.txt").read_text().splitlines()
+    tested = dict(line.split("==") for line in lines if "==" in line)
+    for each in asked["project"]["dependencies"] + asked["dependency-groups"]["test"]:
+        name, least = each.lower().split(">=")
+        assert f"{tested[name]}.".startswith(f"{least}."), each
 
 
 @pytest.mark.parametrize("name", MODULES)
