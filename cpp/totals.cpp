@@ -1,5 +1,5 @@
 // Σ w·x of every class and column of a dense matrix, and the weight of what is missing.
-#include <limits>
+#include <cmath>
 
 #include "buffer.hpp"
 #include "double_double.hpp"
@@ -7,33 +7,31 @@
 
 namespace suffice {
 
-// Which entries may be added: `least` to `most`, the range that a rule allows. Infinite ones are beyond every range.
-struct Range {
-    static constexpr double most = std::numeric_limits<double>::max();
-    double least;
+// 0 for an entry that may be added, otherwise another number or NaN, as ∞ − ∞ is: infinite ones are refused, and those below
+// 0 unless they are only compared with a threshold. A sum of these is vectorized by clang too, unlike the search for least
+// and largest values.
+template <bool binarize>
+SUFFICE_INLINE double refusal(double v) {
+    return (binarize ? v : std::fabs(v)) - v;
+}
 
-    explicit Range(CountRule rule) : least(rule.binarize ? -most : 0.0) {}
-    bool excludes(double v) const { return v < least || v > most; }
-};
-
-// How many entries are outside of the range, and how many are missing. Counts, because clang does not vectorize the
-// search for least and largest values.
+// The sum of the refusals, and the number of missing entries.
 struct Odd {
-    double excluded = 0, missing = 0;
+    double refused = 0, missing = 0;
 };
 
 namespace {
 
 template <bool binarize, class T>
-SUFFICE_INLINE void add_row(const T* __restrict x, Index cols, double w, double threshold, Range range,
-                            double* __restrict total, Odd& odd) {
-    double excluded = 0, missing = 0;
-#pragma omp simd reduction(+ : excluded, missing)
+SUFFICE_INLINE void add_row(const T* __restrict x, Index cols, double w, double threshold, double* __restrict total,
+                            Odd& odd) {
+    double refused = 0, missing = 0;
+#pragma omp simd reduction(+ : refused, missing)
     for (Index j = 0; j < cols; ++j) {
         double v = x[j];
         bool seen = v == v;
         v = seen ? v : 0.0;
-        excluded += range.excludes(v) ? 1.0 : 0.0;
+        refused += refusal<binarize>(v);
         missing += seen ? 0.0 : 1.0;
         if (binarize) {
             total[j] += seen && v > threshold ? w : 0.0;
@@ -41,18 +39,18 @@ SUFFICE_INLINE void add_row(const T* __restrict x, Index cols, double w, double 
             total[j] += w * v;
         }
     }
-    odd.excluded += excluded, odd.missing = missing;
+    odd.refused += refused, odd.missing = missing;
 }
 
 // The same with what rounding takes from the totals.
 template <bool binarize, class T>
-SUFFICE_INLINE void add_row_exactly(const T* __restrict x, Index cols, double w, double threshold, Range range,
+SUFFICE_INLINE void add_row_exactly(const T* __restrict x, Index cols, double w, double threshold,
                                     double* __restrict total, double* __restrict low, Odd& odd) {
     for (Index j = 0; j < cols; ++j) {
         double v = x[j];
         const bool seen = v == v;
         v = seen ? v : 0.0;
-        odd.excluded += range.excludes(v) ? 1.0 : 0.0;
+        odd.refused += refusal<binarize>(v);
         odd.missing += seen ? 0.0 : 1.0;
         const Pair term = two_product(w, binarize ? (seen && v > threshold ? 1.0 : 0.0) : v);
         add_to(total[j], low[j], term.high);
@@ -64,29 +62,28 @@ template <bool binarize, class T>
 SUFFICE_INLINE Odd block(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, CountRule rule, double* total,
                          double* missing, double* low) {
     Odd odd;
-    const Range range(rule);
-    for_stretches(
-        x, lo, hi,
-        [&](auto* row, Index row_stride, Index first_row, Index n, Index first_col, Index cols) SUFFICE_INLINE_LAMBDA {
-            for (Index i = first_row; i < first_row + n; ++i, row += row_stride) {
-                const double w = rows.weight ? rows.weight[i] : 1.0;
-                if (w == 0) continue;
-                const Index at = rows.code[i] * x.cols + first_col;
-                odd.missing = 0;
-                if (low)
-                    add_row_exactly<binarize>(row, cols, w, rule.threshold, range, total + at, low + at, odd);
-                else
-                    add_row<binarize>(row, cols, w, rule.threshold, range, total + at, odd);
-                if (odd.missing > 0)
-                    for (Index j = 0; j < cols; ++j)
-                        if (row[j] != row[j]) {
-                            if (low)
-                                add_to(missing[at + j], low[rows.classes * x.cols + at + j], w);
-                            else
-                                missing[at + j] += w;
-                        }
-            }
-        });
+    for_stretches(x, lo, hi,
+                  [&](auto* row, Index row_stride, Index first_row, Index n, Index first_col, Index cols)
+                      SUFFICE_INLINE_LAMBDA {
+                          for (Index i = first_row; i < first_row + n; ++i, row += row_stride) {
+                              const double w = rows.weight ? rows.weight[i] : 1.0;
+                              if (w == 0) continue;
+                              const Index at = rows.code[i] * x.cols + first_col;
+                              odd.missing = 0;
+                              if (low)
+                                  add_row_exactly<binarize>(row, cols, w, rule.threshold, total + at, low + at, odd);
+                              else
+                                  add_row<binarize>(row, cols, w, rule.threshold, total + at, odd);
+                              if (odd.missing > 0)
+                                  for (Index j = 0; j < cols; ++j)
+                                      if (row[j] != row[j]) {
+                                          if (low)
+                                              add_to(missing[at + j], low[rows.classes * x.cols + at + j], w);
+                                          else
+                                              missing[at + j] += w;
+                                      }
+                          }
+                      });
     return odd;
 }
 
@@ -111,17 +108,19 @@ Index totals(Matrix<T> x, Rows rows, CountRule rule, double* total, double* miss
     std::vector<Buffer> sums;
     for (int t = 0; t < threads; ++t) sums.emplace_back(low ? 4 * cells : 2 * cells);
     FirstPosition refused;
-    const Range range(rule);
+    const auto refuses = rule.binarize ? refusal<true> : refusal<false>;
 
     auto work = [&](Index b, int slot) {
         const Index lo = b * size, hi = std::min(x.rows, lo + size);
         sums[slot].fill(0);
         double* sum = sums[slot].data();
         const Odd odd = fast::totals_block(x, rows, lo, hi, rule, sum, sum + cells, low ? sum + 2 * cells : nullptr);
-        if (odd.excluded > 0)
+        if (odd.refused != 0)
             for (Index i = lo; i < hi; ++i)
-                for (Index j = 0; j < d && (!rows.weight || rows.weight[i] != 0); ++j)
-                    if (range.excludes(x.data[i * x.row_stride + j * x.col_stride])) refused.report(i * d + j);
+                for (Index j = 0; j < d && (!rows.weight || rows.weight[i] != 0); ++j) {
+                    const double v = x.data[i * x.row_stride + j * x.col_stride];
+                    if (v == v && refuses(v) != 0) refused.report(i * d + j);
+                }
     };
     auto merge = [&](Index, int slot) {
         const double* sum = sums[slot].data();

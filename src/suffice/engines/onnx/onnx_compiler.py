@@ -188,12 +188,14 @@ class FormulaCompiler:
                 reads[columns, k] = 1.0
             x = self.inputs.numbers(names)
             apart = x - np.stack(list(origin.values()), axis=-1)[None]
-            apart = x.is_nan().where(0.0, apart)
             if len(next(iter(origin.values()))) == 1 < classes:  # one product of matrices for all classes
                 flat = coef.transpose(1, 0, 2).reshape(len(names), -1)
-                product = apart.matmul(flat).reshape(0, classes, len(own))
+                product = x.is_nan().where(0.0, apart).matmul(flat).reshape(0, classes, len(own))
             else:
-                product = apart.transpose(1, 0, 2).matmul(coef).transpose(1, 0, 2)
+                # Where, between the two: onnxruntime 1.24 and earlier fuse Transpose and MatMul into an operator that
+                # they have not for float64.
+                turned = apart.transpose(1, 0, 2)
+                product = turned.is_nan().where(0.0, turned).matmul(coef).transpose(1, 0, 2)
             missing = x.is_nan().cast(np.float64).matmul(reads) > 0.0
             parts.append(missing.where(np.nan, product))
             order += own
