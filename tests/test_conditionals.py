@@ -132,6 +132,12 @@ def test_categories_are_the_bars_of_their_table():
         assert_array_equal(bar.probability, table.values.T)
 
 
+def test_only_the_columns_of_categories_that_are_wanted_are_bars():
+    model = CategoricalNB().fit(N.clip(0, 2), Y)
+    assert [bars.title for bars in conditionals(model)] == ["x0", "x1"]
+    assert [bars.title for bars in conditionals(model, ["x1"])] == ["x1"]
+
+
 def test_truths_are_true_or_false_and_many_of_them_are_words():
     model = BernoulliNB().fit(N > 2, Y)
     bar = conditionals(model, ["x1"])

@@ -10,6 +10,7 @@ from suffice.core.errors import InvalidDataError, InvalidOptionError, MismatchEr
 from suffice.families import Decisions
 from suffice.families.choose import Automatic
 from suffice.model import joint
+from suffice.model.out_of_range import numbers_only
 
 X, Y = np.array([[0.0], [0.0], [0.0], [1.0]]), np.array(["a", "a", "a", "b"])
 IMPOSSIBLE = np.array([[7.0], [0.0]])  # no class has a 7
@@ -112,3 +113,13 @@ def test_a_column_that_does_not_vote_has_a_density_left_out_and_says_exactly_not
     found = joint.leave_one_out(statistics, family, prior, x, y)
     np.testing.assert_allclose(found - log_prior, silent.log_density(x))
     np.testing.assert_allclose(np.exp(log_prior), np.where(y[:, None] == [0, 1], 29 / 59, 30 / 59))
+
+
+@pytest.mark.parametrize("odd", [np.nan, np.inf])
+def test_a_log_density_that_is_no_number_is_refused_with_its_row(odd):
+    scores = np.zeros((4, 2))
+    scores[2, 1] = odd
+    with pytest.raises(InvalidDataError, match=r"of row 2 is not a number"):
+        numbers_only(scores)
+    scores[2, 1] = -np.inf
+    assert numbers_only(scores) is scores
