@@ -186,13 +186,13 @@ def main() -> int:
             if options.survivors:
                 tried = [each for each in tried if known.get(each) != "killed"]
             run_area(home, name, tried, known)
+        if options.write:  # while there is a package to import
+            sys.path.insert(0, str(ROOT))
+            write_section = import_module("benchmarks.quality_page").write_section
+            write_section("mutants", as_table(known), PAGE)
+            write_section("equivalent", as_list(known, "equivalent"), PAGE)
+            write_section("survivors", as_list(known, "survived"), PAGE)
     print(as_table(known))
-    if options.write:
-        sys.path.insert(0, str(ROOT))
-        write_section = import_module("benchmarks.quality_page").write_section
-        write_section("mutants", as_table(known), PAGE)
-        write_section("equivalent", as_list(known, "equivalent"), PAGE)
-        write_section("survivors", as_list(known, "survived"), PAGE)
     return 0
 
 
