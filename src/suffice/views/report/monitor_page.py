@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 
 WIDTH, HEIGHT = 680.0, 260.0
 LEFT, RIGHT, TOP, BOTTOM = 54.0, 10.0, 10.0, 26.0
+TITLE = "What has changed"
 MOST_SERIES = 6  # that are drawn: those of the largest wealth
 
 
-def write_monitor(monitor: Monitor, path: str | os.PathLike[str], title: str = "Is it still the same world?") -> None:
+def write_monitor(monitor: Monitor, path: str | os.PathLike[str], title: str = TITLE) -> None:
     """Write what a monitor has seen to one HTML file that needs no network.
 
     Parameters
@@ -33,7 +34,7 @@ def write_monitor(monitor: Monitor, path: str | os.PathLike[str], title: str = "
         After `update`.
     path : str or path
         The file to write; an existing file is replaced in one step.
-    title : str, default='Is it still the same world?'
+    title : str, default='What has changed'
         The title of the page.
     """
     check_place(path)
@@ -42,7 +43,7 @@ def write_monitor(monitor: Monitor, path: str | os.PathLike[str], title: str = "
         file.write(page.encode())
 
 
-def render_monitor(monitor: Monitor, title: str = "Is it still the same world?") -> str:
+def render_monitor(monitor: Monitor, title: str = TITLE) -> str:
     """Return the HTML that `write_monitor` writes."""
     if not monitor.n_rows_:
         raise InvalidDataError("The monitor has not seen a row yet: update it first")
@@ -83,11 +84,15 @@ def _series(monitor: Monitor) -> Section:
         each = (alarm.row, alarm.since, alarm.change) if alarm is not None else ("", "", "")
         rows.append([name, float(wealth[-1]), float(wealth.max()), *each])
     heads = ["series", "wealth", "largest wealth", "alarm at row", "since row", "change, nats a row"]
-    written = [None, score, score, amount, amount, signed]
+    written = [None, _wealth_written, _wealth_written, amount, amount, signed]
     caption = (
         f"Each column, whole rows, and labels given rows. An alarm is raised at a wealth of {monitor.threshold:.0f}."
     )
     return Section("series", "What is watched", table(caption, heads, rows, written))
+
+
+def _wealth_written(wealth: float) -> str:
+    return score(wealth) if wealth < 1e4 else f"{wealth:.1e}"
 
 
 def _wealth(monitor: Monitor) -> Section:
@@ -107,7 +112,7 @@ def _wealth(monitor: Monitor) -> Section:
         )
     at = y.point(float(np.log10(monitor.threshold)))
     drawn.append(tag("line", x1=LEFT, x2=WIDTH - RIGHT, y1=at, y2=at, class_="diagonal"))
-    drawn.append(tag("text", "alarm", x=WIDTH - RIGHT, y=at - 5, text_anchor="end", class_="tick"))
+    drawn.append(tag("text", "alarm", x=LEFT + 4, y=at - 5, class_="tick"))
     for i, name in enumerate(shown):
         line = points(x.at(rows), y.at(np.clip(paths[name], least, most)))
         drawn.append(tag("path", d=line, class_=f"line k{i}"))
