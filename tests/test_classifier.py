@@ -850,9 +850,7 @@ def test_columns_of_one_name_are_refused():
 
 def test_a_family_that_does_not_fit_says_column_type_and_what_would():
     frame = simple()
-    message = (
-        "Gaussian reads numbers, but column 'cat' holds (large_)?string.* fit: Categorical, JointCategorical"
-    )
+    message = "Gaussian reads numbers, but column 'cat' holds (large_)?string.* fit: Categorical, JointCategorical"
     refuses(sf.InvalidOptionError, message, families={"cat": sf.Gaussian()})(frame)
     refuses(sf.InvalidOptionError, "column 'cat'", families={("num", "cat"): sf.MultivariateGaussian()})(frame)
     dated = frame.assign(num=pd.Timestamp("2020-01-01"))
