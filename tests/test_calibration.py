@@ -141,14 +141,16 @@ def test_the_mixed_share_of_the_prior_is_found_to_the_last_digits(failed, base):
     assert_allclose(mixture(own, np.full(2, base), weight), failed / (1.0 - base), rtol=1e-12)
 
 
-def test_the_formula_of_the_calibrated_posterior():
+@pytest.mark.parametrize("slope", [(0.5, 1.0, 2.0), (2.0, 1.0, 0.5), (0.7, 0.7, 0.7)])
+def test_the_formula_of_the_calibrated_posterior(slope):
     rng = np.random.default_rng(0)
     evidence, log_prior = rng.normal(size=(6, 3)), np.log([0.5, 0.3, 0.2])
-    a, b, e = np.array([0.5, 1.0, 2.0]), np.array([0.1, 0.0, -0.1]), 0.05
+    a, b, e = np.array(slope), np.array([0.1, 0.0, -0.1]), 0.05
     relative = evidence - evidence.max(axis=1, keepdims=True)
     tempered = np.exp(log_softmax(log_prior + a * relative + b, axis=1))
     expected = (1 - e) * tempered + e * np.exp(log_prior)
     assert_allclose(np.exp(Calibration(a, b, e).log_posterior(evidence, log_prior)), expected, rtol=1e-13)
+    assert_allclose(Calibration(a, b, e).posterior(evidence.copy(), log_prior), expected, rtol=1e-12)
 
 
 def test_where_nothing_speaks_the_prior_is_kept():

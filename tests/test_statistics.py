@@ -440,8 +440,10 @@ def test_what_rounding_took_is_scaled_with_the_sums():
 
 def test_what_rounding_took_is_scaled_with_products_of_squares():
     rng = np.random.default_rng(3)
-    found = Scatter.of(rng.normal(size=(50, 3)), np.zeros(50, np.int32), 1, rng.random(50), fourth=True).higher
-    scaled = found.scale(7.0)
+    whole = Scatter.of(rng.normal(size=(50, 3)), np.zeros(50, np.int32), 1, rng.random(50), fourth=True)
+    doubts, larger = whole.rest[0, 8:11], whole.scale(7.0).rest[0, 8:11]  # of the squares, after those of the means
+    assert ((7 * doubts <= larger) & (larger <= 2.0**-50 * 7 * np.diag(whole.cross[0]))).all()  # a last digit of each
+    found, scaled = whole.higher, whole.scale(7.0).higher
     for number, name in enumerate(("third", "fourth")):
         for place in np.ndindex(3, 3):
             before, after = (
@@ -458,6 +460,15 @@ def test_classes_whose_rows_have_no_weight_are_none():
     some = ByClass.of(Moments, x, y, np.array([0.0, 0.0, 1.0, 0.0]))
     assert some.labels.tolist() == ["b"]
     np.testing.assert_array_equal(some.statistic.mean, [[2.0]])
+
+
+def test_counts_of_other_columns_or_classes_differ():
+    codes, x = np.zeros(4, np.int32), np.array([[0, 1], [1, 0], [0, 0], [1, 1]])
+    both, one = Counts.of(x, codes, 1), Counts.of(x[:, :1], codes, 1)
+    assert both == Counts.of(x[::-1], codes, 1)
+    assert both != one
+    assert one != both
+    assert both != Counts.of(x, codes, 2)
 
 
 def test_missing_entries_of_sparse_rows_weigh_as_those_of_dense_ones():

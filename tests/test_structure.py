@@ -10,6 +10,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import suffice as sf
+from suffice.core.arrays import Categories
 from suffice.core.errors import MismatchError, NoFormulaError
 from suffice.core.statistics import Batch, Pairs, RowSample
 from suffice.families.bin_edges import of_quantiles_with_ties
@@ -164,6 +165,13 @@ def test_a_frequent_value_is_a_bin_of_its_own():
 
 def test_few_values_are_a_bin_each():
     assert of_quantiles_with_ties(np.array([3.0, 1.0, 2.0, 2.0, np.nan]), np.ones(5), 4).tolist() == [1.5, 2.5]
+
+
+def test_categories_that_are_numbers_have_codes_and_missing_ones_none():
+    column = CodedColumn(block=0, keys=np.array([1, 3]))
+    assert column.codes(Categories(np.array([[1.0], [np.nan], [3.0], [0.0]]), None)).tolist() == [0, 255, 1, 2]
+    named = Categories(np.array([[1], [-1], [0]], np.int32), (np.array([1, 7]),))
+    assert column.codes(named).tolist() == [2, 255, 0]
 
 
 def apart(evidence):
