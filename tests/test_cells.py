@@ -338,3 +338,12 @@ def test_cells_of_more_or_fewer_columns_than_levels_are_refused():
     for parts in (cells.parts[:1], (*cells.parts, cells.parts[0])):
         with pytest.raises(MismatchError, match="parts must be of 2 columns"):
             replace(cells, parts=parts).check_agreement()
+
+
+@pytest.mark.parametrize("row", [0, 2])
+def test_an_infinite_value_of_one_of_several_columns_is_refused_by_its_name(row):
+    x = np.ones(3)
+    x[row] = np.inf
+    for columns, names in (([x], [("bad",)]), ([np.ones(3), x], [("good",), ("bad",)])):
+        with pytest.raises(InvalidDataError, match="'bad'"):
+            Cells.of_columns(columns, np.zeros(3, np.int32), 1, None, [None] * len(columns), names)

@@ -92,3 +92,11 @@ def test_families_of_a_script_are_those_that_travel_with_a_task(monkeypatch):
     assert own_families(Travelling()) == (Travelling,)
     clf = sf.BayesClassifier({"a": Travelling(), "b": sf.Gaussian()}).fit({"a": [1.0, 2.0], "b": [1.0, 3.0]}, [0, 1])
     assert own_families(clf._learned.family) == (Travelling,)
+
+
+def test_a_task_refuses_rows_without_a_label_unless_they_are_to_be_dropped():
+    rows = {"a": [1.0, 2.0, 3.0], "y": ["p", None, "q"]}
+    with pytest.raises(errors.InvalidDataError, match="label"):
+        Task(sf.Gaussian(), ("a",), "y", None).summarize(rows)
+    dropped = Task(sf.Gaussian(), ("a",), "y", None, drop_unlabelled=True).summarize(rows)
+    assert dropped.weight.tolist() == [1.0, 1.0]
