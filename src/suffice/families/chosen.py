@@ -149,7 +149,7 @@ class SilentDistribution(ChosenDistribution):
     votes: ClassVar[bool] = False
     classes = derived(lambda self: self.statistic.n_classes)
     # The distribution of each class, if the column did vote.
-    as_voting = derived(lambda self: ChosenDistribution(self.chooser, self.statistic, self.decided))
+    as_voting = derived(lambda self: self.chooser.decided(self.statistic, replace(self.decided, votes=True)))
 
     @property
     def choice(self) -> Choice:
