@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -452,6 +453,13 @@ def test_what_rounding_took_is_scaled_with_products_of_squares():
             )
             assert abs(after - 7 * before) <= abs(7 * before) / 2**100
     assert (scaled.rest[0, 2] >= 7 * found.rest[0, 2]).all()
+
+
+def test_squares_that_were_rounded_elsewhere_are_doubted_more():
+    found = Scatter.of(np.random.default_rng(3).normal(size=(50, 3)), np.zeros(50, np.int32), 1)
+    squares = np.diag(found.cross[0])
+    assert (found.doubt[0] < 2.0**-80 * squares).all()
+    np.testing.assert_allclose(replace(found, rest=None).doubt[0], 2.0**-46 * squares)
 
 
 def test_classes_whose_rows_have_no_weight_are_none():
