@@ -116,6 +116,7 @@ def test(kind: str, native: Path, names: list[str] | None) -> int:
     }
     if kind == "thread":
         environment.pop("SUFFICE_DATA", None)
+        environment["_RJEM_MALLOC_CONF"] = "background_thread:false"  # of Polars: the sanitizer crashes in that thread
     # Reports go to the standard error of the process, which pytest must not capture.
     options = ["-q", "--capture=sys", "--numprocesses=auto", f"-k={LEFT_OUT[kind]}", "-p", "kernel_calls"]
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options, *paths]
