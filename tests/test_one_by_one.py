@@ -293,3 +293,11 @@ def test_a_number_that_no_answer_could_be_made_with_is_refused_when_it_is_learne
         {"number": [abs(value)] * 4, "b": [1.0, 2.0, 3.0, 4.0]}, labels[:4]
     )
     assert np.isfinite(same.predict_proba({"number": [abs(value)], "b": [1.5]})).all()
+
+
+def test_a_row_without_any_value_may_be_all_that_waits():
+    table = {"a": ["red", "blue", "red", None] * 5, "b": ["x", "y", "y", "x"] * 5}
+    labels = ["p", "q", "p", "q"] * 5
+    clf = sf.BayesClassifier(structure="pairs").fit(table, labels)
+    clf.learn_one({"a": None, "b": None}, "p", 50.0).learn_one({}, "p", 50.0)
+    assert clf.class_count_.tolist() == [110.0, 10.0]

@@ -394,7 +394,9 @@ def test_queries_are_printed_for_databases_that_are_not_here():
         assert "adult" in query
     with pytest.raises(InvalidOptionError, match=r"'cobol' is no dialect.*duckdb"):
         local.to_sql("cobol")
-    odd = sf.BayesClassifier({"a": sf.Kernel("cosine")}).fit(arrow(features(table)), table["y"].to_numpy())
+    odd = sf.BayesClassifier({"a": sf.Kernel("cosine")}, structure="naive").fit(
+        arrow(features(table)), table["y"].to_numpy()
+    )
     with pytest.raises(NoFormulaError, match="'a'"):
         odd.to_sql()
 

@@ -109,8 +109,9 @@ class WaitingRows(Answering):
         self._learn_waiting([row], [y], [w], before)
 
     def _learn_waiting(self, rows: list[Any], labels: list[Any], weights: list[float], before: Learned | None) -> None:
-        """Learn rows of values by name."""
-        names = sorted({name for row in rows for name in row})  # the order in which a dict has them says nothing
+        """Learn rows of values by name. A column that was learned before and that no row has counts as missing."""
+        known = () if before is None else self._names()
+        names = sorted({*known, *(name for row in rows for name in row)})  # the order within a dict says nothing
         table: Any
         if before is not None and self._numbers_categories(before):
             table = self._matrix(rows)
