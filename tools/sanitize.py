@@ -116,8 +116,8 @@ def test(kind: str, native: Path, names: list[str] | None) -> int:
     }
     if kind == "thread":
         environment.pop("SUFFICE_DATA", None)
-        # The memory of Polars, where that is installed: the sanitizer crashes in its thread, and where it takes more than 64
-        # locks, before a fork.
+        # The memory of Polars, where that is installed: the sanitizer crashes in its thread, and where it takes more
+        # than 64 locks, before a fork.
         environment["_RJEM_MALLOC_CONF"] = "background_thread:false"
         environment["TSAN_OPTIONS"] += ":detect_deadlocks=0"
     # Reports go to the standard error of the process, which pytest must not capture.
