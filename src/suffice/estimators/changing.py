@@ -437,17 +437,14 @@ class Window(Changing):
         self._copy_held()
         super()._learn(X, y)
 
-    def _learn_piece(self, X: Any, y: Any) -> None:
-        self._learn_rows(X, y)
-
     def _learn_files(self, source: Files, y: str) -> None:
         again = RowsAgain(source, y)
         self._again.append(again)
         for batch in source.batches():
             if batch.num_rows:
-                self._learn_rows(batch, y, again)
+                self._learn_piece(batch, y, again)
 
-    def _learn_rows(self, X: Any, y: Any, again: RowsAgain | None = None) -> None:
+    def _learn_piece(self, X: Any, y: Any, again: RowsAgain | None = None) -> None:
         """Learn rows one after the other, and hold them, unless they are read again."""
         rows, labels, times, n = self._read(X, y)
         if n and (np.diff(times, prepend=self._clock) < 0).any():
