@@ -1,4 +1,4 @@
-// The weight of the rows of each class, and whether all codes are valid.
+// The weight of the rows of each class.
 #include "dispatch.hpp"
 #include "double_double.hpp"
 
@@ -39,16 +39,6 @@ void class_weights(Rows rows, Index n, double* out, double* low) {
         add_to(out[at % k], low[at % k], high[at]);
         low[at % k] += lost[at];
     }
-}
-
-bool codes_within(const std::int32_t* codes, Index n, Index classes) {
-    std::int32_t low = 0, high = -1;
-#pragma omp simd reduction(min : low) reduction(max : high)
-    for (Index i = 0; i < n; ++i) {
-        low = codes[i] < low ? codes[i] : low;
-        high = codes[i] > high ? codes[i] : high;
-    }
-    return low >= 0 && high < classes;
 }
 
 #endif

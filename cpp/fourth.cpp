@@ -51,7 +51,7 @@ void fourth(Matrix<T> x, Rows rows, const double* mean, const double* mean_low, 
     const Index d = x.cols, classes = rows.classes, size = FourthSums::size(d);
     constexpr Index unit_rows = 2048;
     ByClassOrder order;
-    order.sort(rows, 0, x.rows);
+    order.sort_in_threads(rows, x.rows);
     struct Unit {
         Index cls, lo, hi;
     };

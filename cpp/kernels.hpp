@@ -71,8 +71,9 @@ int max_threads();
 int limit_threads(int most);
 
 // labels.cpp: the least and the largest of n integers; codes[i] = values[i] - low, and which of the `range` codes occur
-// (false if a value is outside); and how many rows have each code, added to `out`.
+// (false if a value is outside); how many rows have each code, added to `out`; and whether all codes are 0 .. classes-1.
 std::pair<std::int64_t, std::int64_t> integer_range(const std::int64_t* values, Index n);
+bool codes_within(const std::int32_t* codes, Index n, Index classes);
 void count_codes(const std::int32_t* codes, Index n, Index classes, double* out);
 bool number_integers(const std::int64_t* values, Index n, std::int64_t low, Index range, std::int32_t* codes,
                      bool* seen);
@@ -177,12 +178,11 @@ void combine_columns(Combination how, const double* first, Index first_stride, c
 void combinations_tell(const double* columns, Combinations of, Rows rows, Index n, const Index* bins, Index choices,
                        double* out);
 
-// class_weights.cpp: the weight of the rows of each class (classes,), and what rounding took from it; whether n numbers
-// are integers, and (`summed`) so small that their sum is exact; and whether all codes are 0 .. classes-1. In this kernel and the next, `low` gets what
+// class_weights.cpp: the weight of the rows of each class (classes,), and what rounding took from it; and whether n
+// numbers are integers, and (`summed`) so small that their sum is exact. In this kernel and the next, `low` gets what
 // rounding takes from the sums. It may be null where all weights and counts are integers.
 void class_weights(Rows rows, Index n, double* out, double* low);
 bool all_whole(const double* values, Index n, bool summed);
-bool codes_within(const std::int32_t* codes, Index n, Index classes);
 
 // moments.cpp: weight, mean and centred squares (classes, cols) of every class and column, and beside them what rounding
 // took from weight, mean and squares, then the doubt of each: `rest` (classes, 6, cols). `overflow` gets a column whose

@@ -1,4 +1,4 @@
-// Labels that are integers of a small range.
+// Labels that are integers of a small range, and the codes of labels.
 #include <limits>
 
 #include "threads.hpp"
@@ -6,8 +6,9 @@
 namespace suffice {
 namespace {
 
-void widen(const std::int64_t* values, Index lo, Index hi, std::int64_t& low, std::int64_t& high) {
-    std::int64_t least = low, most = high;
+template <class T>
+void widen(const T* values, Index lo, Index hi, T& low, T& high) {
+    T least = low, most = high;
     for (Index i = lo; i < hi; ++i) {
         least = values[i] < least ? values[i] : least;
         most = values[i] > most ? values[i] : most;
@@ -17,7 +18,7 @@ void widen(const std::int64_t* values, Index lo, Index hi, std::int64_t& low, st
 
 }  // namespace
 
-SUFFICE_DISPATCH(widen_range, widen)
+SUFFICE_DISPATCH(widen_range, widen<std::int64_t>, widen<std::int32_t>)
 
 #ifndef SUFFICE_ONLY_LOOPS_FOR
 
@@ -34,17 +35,25 @@ void for_rows(Index n, int threads, Work work) {
 
 // Threads that each have a table of `size` entries, which must not take more memory than the rows.
 int threads_for_rows(Index n, Index size = 1) {
-    return size > at_once ? 1 : threads_for(n, (n + at_once - 1) / at_once);
+    return size > at_once ? 1 : threads_for(4 * n, (n + at_once - 1) / at_once);  // codes are looked up: 1 ns a row
+}
+
+template <class T>
+std::pair<T, T> range_of(const T* values, Index n) {
+    using Limits = std::numeric_limits<T>;
+    const int threads = threads_for_rows(n);
+    std::vector<T> low(threads, Limits::max()), high(threads, Limits::min());
+    for_rows(n, threads, [&](Index lo, Index hi, int t) { fast::widen_range(values, lo, hi, low[t], high[t]); });
+    return {*std::min_element(low.begin(), low.end()), *std::max_element(high.begin(), high.end())};
 }
 
 }  // namespace
 
-std::pair<std::int64_t, std::int64_t> integer_range(const std::int64_t* values, Index n) {
-    using Limits = std::numeric_limits<std::int64_t>;
-    const int threads = threads_for_rows(n);
-    std::vector<std::int64_t> low(threads, Limits::max()), high(threads, Limits::min());
-    for_rows(n, threads, [&](Index lo, Index hi, int t) { fast::widen_range(values, lo, hi, low[t], high[t]); });
-    return {*std::min_element(low.begin(), low.end()), *std::max_element(high.begin(), high.end())};
+std::pair<std::int64_t, std::int64_t> integer_range(const std::int64_t* values, Index n) { return range_of(values, n); }
+
+bool codes_within(const std::int32_t* codes, Index n, Index classes) {
+    const auto [low, high] = range_of(codes, n);
+    return n == 0 || (low >= 0 && high < classes);
 }
 
 bool number_integers(const std::int64_t* values, Index n, std::int64_t low, Index range, std::int32_t* codes,

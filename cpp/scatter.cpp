@@ -88,26 +88,29 @@ struct Scratch {
 template <class T>
 void find_pivots(const Matrix<T>& x, const ByClassOrder& order, Index classes, double* pivot, double* typical) {
     const Index d = x.cols;
-    std::vector<double> some;
-    auto median = [&] {
+    auto median = [](std::vector<double>& some) {
         const auto middle = some.begin() + Index(some.size()) / 2;
         std::nth_element(some.begin(), middle, some.end());
         return some.empty() ? 0.0 : *middle;
     };
-    for (Index c = 0; c < classes; ++c) {
+    for_blocks(classes, threads_for(classes * d * 2 * pivot_rows * 16, classes), [&](Index c, int) {
         const Index n = order.start[c + 1] - order.start[c], step = std::max<Index>(1, n / pivot_rows);
+        std::vector<T> taken;  // row by row, which are far apart in memory
+        for (Index k = 0; k < n; k += step) {
+            const T* row = x.data + order.row[order.start[c] + k] * x.row_stride;
+            taken.insert(taken.end(), row, row + d);
+        }
+        std::vector<double> some;
         for (Index j = 0; j < d; ++j) {
             some.clear();
-            for (Index k = 0; k < n; k += step) {
-                const double v = x.data[order.row[order.start[c] + k] * x.row_stride + j];
-                if (std::isfinite(v)) some.push_back(v);
-            }
-            const double centre = pivot[c * d + j] = median();
+            for (Index at = j; at < Index(taken.size()); at += d)
+                if (std::isfinite(taken[at])) some.push_back(taken[at]);
+            const double centre = pivot[c * d + j] = median(some);
             for (double& v : some) v = (v - centre) * (v - centre);
             std::erase(some, 0.0);
-            typical[c * d + j] = median();
+            typical[c * d + j] = median(some);
         }
-    }
+    });
 }
 
 bool unequal(const double* weight, Index n) {
@@ -127,7 +130,7 @@ template <class T>
 Index scatter(Matrix<T> x, Rows rows, double* weight, double* mean, double* cross, double* rest, bool* incomplete) {
     const Index d = x.cols, stride = padded(d), classes = rows.classes;
     ByClassOrder order;
-    order.sort(rows, 0, x.rows);
+    order.sort_in_threads(rows, x.rows);
     std::vector<double> pivot(classes * d), typical(classes * d);
     find_pivots(x, order, classes, pivot.data(), typical.data());
     std::vector<Unit> units;

@@ -92,7 +92,7 @@ private:
 template <class T, class I>
 Index sparse_totals(Sparse<T, I> x, Rows rows, CountRule rule, double* total, double* low, SparseFindings* found) {
     ByClassOrder order;
-    order.sort(rows, 0, x.rows);
+    order.sort_in_threads(rows, x.rows);
 
     // A piece must be long compared with the sums that it is merged into.
     const Index stored = x.rows ? x.indptr[x.rows] : 0;

@@ -322,7 +322,7 @@ template <class V>
 WordTotals totals_as(const Texts& texts, const Rows& rows, const Tokenization& tokenization, Weighting weighting,
                      Kept kept) {
     ByClassOrder order;
-    order.sort(rows, 0, texts.n);
+    order.sort_in_threads(rows, texts.n);
     std::vector<Block<V>> blocks;
     Index bytes = 0;
     for (Index c = 0; c < rows.classes; ++c)
