@@ -53,6 +53,7 @@ ATOM = 0.25  # share of one value among numbers, from which on they are counted 
 BINS = 10
 SKEWED = 0.1  # nats a row by which a log-normal must be better than a Gaussian
 WIDEST = 32  # columns whose covariance is tried
+COMPLETE = 0.5  # share of rows without a gap in these columns, from which on they alone teach their covariance
 SMOOTHING = 1.0  # of words
 GAUSSIAN = Gaussian()
 PLAIN: dict[str, Any] = {"calibrate": False, "structure": "naive", "keep": 0}
@@ -250,23 +251,29 @@ class _Rows:
             return {"diagonal": family}
         apart = [block for block in family.blocks if block.family == GAUSSIAN]
         names = tuple(name for block in apart for name in block.names)
-        if len(apart) < 2 or covariance == "diagonal" or (covariance == "auto" and not self._joint(names)):
+        if len(apart) < 2 or covariance == "diagonal":
             return {"diagonal": family}
+        enough = self._complete(names) >= COMPLETE
+        if covariance == "auto" and (len(names) > WIDEST or not enough):
+            return {"diagonal": family}
+        missing: Literal["em", "complete"] = "complete" if enough else "em"
         first = family.blocks.index(apart[0])
         rest = [block for block in family.blocks if block.family != GAUSSIAN]
         out: dict[str, Family[Any]] = {"diagonal": family} if covariance == "auto" else {}
         for form in ("tied", "full"):
             if covariance in ("auto", form):
-                block = Block(names, MultivariateGaussian(tied=form == "tied"))
+                block = Block(names, MultivariateGaussian(tied=form == "tied", missing=missing))
                 out[form] = replace(family, blocks=(*rest[:first], block, *rest[first:]))
         return out
 
-    def _joint(self, names: Sequence[str]) -> bool:
-        """Whether a covariance of columns is tried: of a few, and without gaps, which take an EM of their own."""
-        if len(names) > WIDEST:
-            return False
+    def _complete(self, names: Sequence[str]) -> float:
+        """Return the share of rows that have all of some columns of numbers."""
         columns = self.estimator._schema.columns_in(self.read[self.at])
-        return not any(np.isnan(frames.numbers(columns.column(name), name)).any() for name in names)
+        gaps = np.zeros(len(self.at), dtype=bool)
+        for name in names:
+            gaps |= np.isnan(frames.numbers(columns.column(name), name))
+        weight = self.weight[self.at]
+        return float(weight @ ~gaps / weight.sum())
 
     def fitted(self, found: Learned, tried: Sequence[Judged]) -> Any:
         """Return a classifier of clusters."""
