@@ -9,7 +9,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
@@ -125,77 +125,95 @@ def test_a_step_of_fading_takes_as_long_as_without_it(monkeypatch):
     assert len(scaled) <= 3000 / 20  # and at most once in a sixteenth of one where somebody does
 
 
-@settings(max_examples=25, deadline=None)
-@given(
-    n=st.integers(4, 40),
-    half_life=st.floats(0.5, 100),
-    cuts=st.lists(st.integers(0, 40), max_size=3),
-    seed=st.integers(0, 1000),
-)
-def test_pieces_and_rows_fade_alike(n, half_life, cuts, seed):
-    x, y = numbers(n, seed)
-    clf, at = sf.Fading(GaussianNB(), half_life=half_life), 0
-    for cut in [*sorted(cuts), n]:
-        part = slice(at, min(cut, n))
-        if cut % 2:
-            clf.partial_fit(x[part], y[part])
+# Laws: any stream of any estimator, however it is cut into pieces and rows.
+
+quickly = settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+lengths, seeds, half_lives = st.integers(4, 60), st.integers(0, 1000), st.floats(0.5, 200)
+cuts = st.lists(st.integers(0, 60), max_size=3)
+
+
+def in_pieces(clf, x, y, at, when=None):
+    """Learn rows in order: those up to an odd place as a piece, the others one by one."""
+    begin, named = 0, isinstance(x, list) and when is not None
+    for end in [*sorted(at), len(y)]:
+        own = slice(begin, min(end, len(y)))
+        rows = pd.DataFrame({"text": x[own]}) if named else x[own]
+        extra = {} if when is None else {"when": when[own]}
+        if end % 2 and own.start < own.stop:
+            clf.partial_fit(rows if when is None else rows.assign(**extra), y[own])
         else:
-            one_by_one(clf, x[part], y[part])
-        at = max(at, min(cut, n))
-    weight = 2.0 ** (-np.arange(n)[::-1] / half_life)
-    expected = GaussianNB().fit(x, y, sample_weight=weight)
-    assert_allclose(clf.estimator_.class_count_, expected.class_count_, rtol=1e-9)
-    assert_allclose(clf.estimator_.theta_, expected.theta_, rtol=1e-9, atol=1e-12)
-    assert_allclose(clf.estimator_.var_, expected.var_, rtol=1e-7, atol=1e-12)
+            one_by_one(clf, rows, y[own], **extra)
+        begin = max(begin, own.stop)
+    return clf
 
 
-@settings(max_examples=25, deadline=None)
-@given(times=st.lists(st.floats(-50, 50), min_size=2, max_size=30), half_life=st.floats(0.5, 50))
-def test_ages_are_those_of_the_column_of_times_in_any_order(times, half_life):
-    n = len(times)
-    x, y = numbers(n)
-    clf = one_by_one(sf.Fading(GaussianNB(), half_life=half_life, time="when"), x, y, when=times)
-    weight = 2.0 ** ((np.array(times) - max(times)) / half_life)
-    assert_allclose(clf.estimator_.class_count_, [weight[y == k].sum() for k in ("no", "yes")], rtol=1e-9)
-    assert "when" not in clf.estimator_.feature_names_in_
-
-
-@settings(max_examples=20, deadline=None)
-@given(split=st.integers(4, 36), seed=st.integers(0, 100))
-def test_streams_with_clocks_of_their_own_merge_exactly(split, seed):
-    x, y = numbers(40, seed)
-    times = np.sort(np.random.default_rng(seed).uniform(0, 100, 40))
-    order = np.random.default_rng(seed + 1).permutation(40)
-    parts = [np.sort(order[:split]), np.sort(order[split:])]
-    make = lambda: sf.Fading(GaussianNB(), half_life=15, time="when")  # noqa: E731
-    both = [one_by_one(make(), x.iloc[p], y[p], when=times[p]) for p in parts]
-    if {len(set(y[p])) for p in parts} != {2}:
-        return
-    merged = both[0] + both[1]
-    whole = one_by_one(make(), x, y, when=times)
-    assert_allclose(merged.estimator_.class_count_, whole.estimator_.class_count_, rtol=1e-9)
-    assert_allclose(merged.predict_proba(x), whole.predict_proba(x), rtol=1e-7)
-    merged.learn_one({"number": 0.0, "other": 1.0, "when": 120.0}, "yes")
-    whole.learn_one({"number": 0.0, "other": 1.0, "when": 120.0}, "yes")
-    assert_allclose(merged.estimator_.class_count_, whole.estimator_.class_count_, rtol=1e-9)
+def assert_refitted(clf, estimator, x, y, weight=None, asked=None):
+    """The statistics and answers are those of learning the rows anew."""
+    asked, now = x if asked is None else asked, clf.estimator_
+    try:
+        expected = refit(estimator, x, y, weight)
+    except ValueError:  # `fit` refuses one class; a stream may have had no other yet
+        expected = type(estimator)(**estimator.get_params()).partial_fit(x, y, sample_weight=weight)
+    assert now.classes_.tolist() == expected.classes_.tolist()
+    assert_allclose(now.class_count_, expected.class_count_, rtol=1e-9)
+    assert_allclose(now.predict_proba(asked), expected.predict_proba(asked), rtol=1e-7, atol=1e-9)
 
 
 @every
-def test_streams_of_every_estimator_merge_to_the_weights_of_their_times(estimator, make):
-    n, rng = 80, np.random.default_rng(3)
-    x, y = make(n)
-    times = np.sort(rng.uniform(0, 60, n))
-    rows = [{"text": row} for row in x] if isinstance(x, list) else x.to_dict("records")
-    first = rng.random(n) < 0.5
-    first[:4] = [True, True, False, False]
-    y[:4] = ["no", "yes", "no", "yes"]
-    parts = [sf.Fading(estimator, half_life=15, time="when") for _ in range(2)]
-    for row, label, when, own in zip(rows, y.tolist(), times.tolist(), first, strict=True):
-        parts[0 if own else 1].learn_one(row | {"when": when}, label)
-    expected = refit(estimator, x, y, 2.0 ** ((times - times.max()) / 15))
-    merged = parts[0] + parts[1]
-    assert_allclose(merged.estimator_.class_count_, expected.class_count_, rtol=1e-9)
-    assert_allclose(merged.predict_proba(x), expected.predict_proba(x), rtol=1e-7, atol=1e-9)
+@pytest.mark.filterwarnings("ignore")
+def test_rows_in_any_pieces_fade_by_their_ages(estimator, make):
+    @quickly
+    @given(lengths, half_lives, cuts, seeds)
+    def law(n, half_life, at, seed):
+        x, y = make(n, seed)
+        clf = in_pieces(sf.Fading(estimator, half_life=half_life), x, y, at)
+        assert_refitted(clf, estimator, x, y, 2.0 ** (-np.arange(n)[::-1] / half_life))
+
+    law()
+
+
+@every
+@pytest.mark.filterwarnings("ignore")
+def test_rows_in_any_order_fade_by_the_column_of_times(estimator, make):
+    @quickly
+    @given(st.lists(st.floats(-50, 50), min_size=4, max_size=40), half_lives, cuts, seeds)
+    def law(times, half_life, at, seed):
+        x, y = make(len(times), seed)
+        times = np.array(times)
+        clf = in_pieces(sf.Fading(estimator, half_life=half_life, time="when"), x, y, at, times)
+        assert_refitted(clf, estimator, x, y, 2.0 ** ((times - times.max()) / half_life))
+        assert "when" not in getattr(clf.estimator_, "feature_names_in_", [])
+
+    law()
+
+
+@every
+@pytest.mark.filterwarnings("ignore")
+def test_streams_with_clocks_of_their_own_merge_exactly(estimator, make):
+    @quickly
+    @given(st.integers(8, 60), half_lives, st.floats(0, 500), cuts, seeds)
+    def law(n, half_life, late, at, seed):
+        rng = np.random.default_rng(seed)
+        x, y = make(n, seed)
+        own = rng.random(n) < 0.5
+        own[[0, -1]] = True, False
+        times = rng.uniform(0, 100, n) + late * own  # one of the clocks is ahead
+        parts = []
+        for some in (np.flatnonzero(own), np.flatnonzero(~own)):
+            rows = [x[i] for i in some] if isinstance(x, list) else x.iloc[some]
+            clf = sf.Fading(estimator, half_life=half_life, time="when")
+            parts.append(in_pieces(clf, rows, y[some], at, times[some]))
+        weight = 2.0 ** ((times - times.max()) / half_life)
+        merged = parts[0] + parts[1]
+        assert_refitted(merged, estimator, x, y, weight)
+        assert_refitted(parts[1] + parts[0], estimator, x, y, weight)
+        later = times.max() + 3 * half_life  # and goes on
+        row = {"text": x[0]} if isinstance(x, list) else x.iloc[0].to_dict()
+        merged.learn_one(row | {"when": later}, y[0].item())
+        more = [*x, x[0]] if isinstance(x, list) else pd.concat([x, x[:1]], ignore_index=True)
+        assert_refitted(merged, estimator, more, np.append(y, y[0]), np.append(weight / 8, 1.0))
+
+    law()
 
 
 def test_streams_by_rows_are_each_as_old_as_their_own_rows_say():
@@ -258,18 +276,32 @@ def test_a_window_equals_learning_its_rows(estimator, make, ask):
     assert_allclose(clf.predict_proba(x), expected.predict_proba(x), rtol=1e-9, atol=1e-12)
 
 
-@settings(max_examples=20, deadline=None)
-@given(n=st.integers(3, 60), rows=st.integers(1, 70), seed=st.integers(0, 1000), cut=st.integers(0, 60))
-def test_any_window_of_any_stream_equals_a_refit(n, rows, seed, cut):
-    x, y = numbers(n, seed)
-    clf = sf.Window(GaussianNB(), rows=rows)
-    one_by_one(clf, x[:cut], y[:cut])
-    if cut < n:
-        clf.partial_fit(x[cut:], y[cut:])
-    expected = GaussianNB().fit(x[-rows:], y[-rows:])
-    assert_allclose(clf.estimator_.class_count_, expected.class_count_)
-    assert_allclose(clf.estimator_.theta_, expected.theta_, rtol=1e-9, atol=1e-9)
-    assert clf.classes_.tolist() == expected.classes_.tolist()
+@every
+@pytest.mark.filterwarnings("ignore")
+def test_any_window_of_any_stream_equals_a_refit(estimator, make):
+    @quickly
+    @given(lengths, st.integers(1, 70), cuts, seeds)
+    def law(n, rows, at, seed):
+        x, y = make(n, seed)
+        clf = in_pieces(sf.Window(estimator, rows=rows), x, y, at)
+        assert_refitted(clf, estimator, x[-rows:], y[-rows:], asked=x)
+
+    law()
+
+
+@every
+@pytest.mark.filterwarnings("ignore")
+def test_any_span_of_any_stream_equals_a_refit(estimator, make):
+    @quickly
+    @given(lengths, st.floats(0.5, 150), cuts, seeds)
+    def law(n, span, at, seed):
+        x, y = make(n, seed)
+        times = np.sort(np.random.default_rng(seed).uniform(0, 100, n))
+        clf = in_pieces(sf.Window(estimator, span=span, time="when"), x, y, at, times)
+        rows = int((times > times[-1] - span).sum())
+        assert_refitted(clf, estimator, x[-rows:], y[-rows:], asked=x)
+
+    law()
 
 
 def test_a_window_beyond_the_first_rows_of_a_table_equals_a_refit():
@@ -369,6 +401,17 @@ def test_nothing_is_known_before_anything_is_learned_and_pickles_go_on(make):
     one_by_one(clf, x, y)
     one_by_one(other, x, y)
     assert_allclose(other.predict_proba(x), clf.predict_proba(x), rtol=1e-9)
+
+
+def test_texts_may_come_as_rows_first_and_in_a_column_of_tables_and_files_later(tmp_path):
+    x, y = texts(40)
+    frame = pd.DataFrame({"words": x, "y": y})
+    frame[20:].to_csv(tmp_path / "more.csv", index=False)
+    expected = sf.TextClassifier().fit(x, y).predict_proba(x)
+    for more in (lambda clf: clf.partial_fit(frame[20:], "y"), lambda clf: clf.partial_fit(tmp_path / "more.csv", "y")):
+        for clf in (sf.TextClassifier().fit(x[:20], y[:20]), one_by_one(sf.TextClassifier(), x[:20], y[:20])):
+            assert_allclose(more(clf).predict_proba(x), expected, rtol=1e-9)
+            assert clf.feature_names_in_.tolist() == ["words"]
 
 
 WRAPPERS = {"fading": lambda e: sf.Fading(e, half_life=5.0), "window": lambda e: sf.Window(e, rows=6)}

@@ -127,6 +127,23 @@ def test_answers_lack_at_most_an_eighth_of_the_weight():
         assert clf._stream.chosen * 1.125 >= seen
 
 
+@pytest.mark.parametrize(
+    ("options", "growth"),
+    [({"structure": "naive"}, 1.125), ({"calibrate": "columns"}, 1.125), ({"structure": "pairs"}, 1.125), ({}, 1.5)],
+)
+def test_exponents_are_those_of_all_rows_but_an_eighth_and_a_pool_of_all_but_a_half(options, growth):
+    rows, labels = table(400, np.random.default_rng(6))
+    clf, least = sf.BayesClassifier(**options), []
+    for row, label in zip(rows, labels, strict=True):
+        clf.predict_proba_one(row)
+        clf.learn_one(row, label)
+        clf.predict_proba_one(row)
+        seen = clf._stream.view._learned.seen.weight.sum()
+        least.append(seen / clf._stream.combined)
+    assert max(least) <= growth
+    assert max(least[100:]) > 1.4 or growth == 1.125  # the pool is kept for longer
+
+
 def test_settling_makes_choices_by_all_rows():
     rows, labels = texts(200)
     clf = streamed(sf.TextClassifier(), rows, labels).settle()

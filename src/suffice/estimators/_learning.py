@@ -247,7 +247,7 @@ class Learning(Fitted):
         if isinstance(source, engines.Memory) and not isinstance(y, str):
             y = as_labels(y, self)
         source = source.labelled(y, weight)
-        if first:
+        if first or (self._form == "texts" and "feature_names_in_" not in self.__dict__):  # texts need no column
             few = self._form in ("numbers", "categories")
             head = as_frame(source.head(engines.FEW if few else engines.HEAD))
             besides = [name for name in (y, weight) if isinstance(name, str)]

@@ -1,8 +1,8 @@
 """One row at a time: rows are counted when enough of them wait, and choices are kept until there are many more rows.
 
 Families, bins, exponents and smoothing are choices: they take a search over all that was learned. For answers about
-single rows they are made anew when the weight has grown by an eighth. Every other answer makes them first, so that it
-does not depend on how the rows came.
+single rows they are made anew when the weight has grown by an eighth (a pool of experts takes far longer, and waits for
+a half). Every other answer makes them first, so that it does not depend on how the rows came.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -30,7 +30,10 @@ LEAST = 2.0**-400  # of the weight of a row: less is nothing
 class OneByOne(WaitingRows):
     """Estimators that learn a row, answer about a row, and so on."""
 
-    _combines: ClassVar[float] = GROWTH  # of the weight, after which evidence is combined anew
+    @property
+    def _combines(self) -> float:
+        """By how much the weight grows until evidence is combined anew."""
+        return GROWTH
 
     def learn_one(self, x: Any, y: Any, w: float = 1.0) -> Self:
         """Learn one row.
@@ -93,9 +96,9 @@ class OneByOne(WaitingRows):
     def predict_proba_one(self, x: Any) -> dict[Any, float]:
         """Return p(y | x) of one row; no class if nothing was learned.
 
-        Choices (families, bins, smoothing) are kept until the weight has grown by an eighth, and how the evidence of
-        the columns of a table is combined (`structure`) until it has grown by half; `settle` makes all of them now.
-        The counts lack at most an eighth of the weight.
+        Choices (families, bins, exponents, smoothing) are kept until the weight has grown by an eighth, and the pool of
+        experts of a table (`structure="auto"`) until it has grown by half; `settle` makes all of them now. The counts
+        lack at most an eighth of the weight.
 
         Parameters
         ----------

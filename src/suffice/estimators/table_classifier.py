@@ -47,6 +47,7 @@ __all__ = ["BayesClassifier"]
 MOST_FOUND = 8  # columns that are found
 LARGE = 1e60  # with any weight, the squares of so large numbers can be added: no row that waits is refused later
 DENSE_CELLS = 1 << 26  # a sparse matrix may become a table of half a gigabyte
+POOL_GROWTH = 1.5  # of the weight, after which a pool of experts is chosen anew: it takes ten times as long as the rest
 
 
 @estimator()
@@ -273,7 +274,10 @@ class BayesClassifier(CalibratedClassifier):
 
     _waits: ClassVar[bool] = True
     _first: ClassVar[bool] = True
-    _combines: ClassVar[float] = 1.5  # it takes ten times as long as all other choices
+
+    @property
+    def _combines(self) -> float:
+        return POOL_GROWTH if self._calibrate() == "pool" else super()._combines
 
     def _waiting_row(self, x: Any, stream: Stream) -> Any:
         """Return a row whose values have the types of those before it; nothing of it can be refused then."""
