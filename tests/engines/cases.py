@@ -13,6 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from suffice import cluster
 from suffice.core.errors import InvalidDataError, InvalidOptionError
 from suffice.estimators.table_classifier import BayesClassifier
 from suffice.naive_bayes import CategoricalNB, GaussianNB
@@ -164,6 +165,54 @@ def assert_refused_by_name(in_parts: Callable[[pd.DataFrame], Any]) -> None:
     fitted = GaussianNB().fit(in_parts(table), "y")
     with pytest.raises(InvalidDataError, match="no column 'x1' that the model was trained on"):
         fitted.partial_fit(in_parts(table.drop(columns="x1")), "y")
+
+
+def groups(n: int = 400) -> pd.DataFrame:
+    """Three groups of rows of all kinds, with gaps; one row in five has a label."""
+    rng = np.random.default_rng(7)
+    z = rng.integers(0, 3, n)
+    width = rng.normal(3.0 * z, 1.0)
+    width[rng.random(n) < 0.1] = np.nan
+    colour = pd.Series(np.where(rng.random(n) < 0.8, np.array(["red", "green", "blue"])[z], "red"), dtype=object)
+    colour[rng.random(n) < 0.1] = None
+    words = ["apple pear plum day", "bolt screw nail day", "cloud rain wind day"]
+    note = [" ".join(rng.choice(words[k].split(), 8)) + " and so on, and on" for k in z]
+    known = np.arange(n) % 5 == 0
+    y = pd.Series(np.where(known, np.array(["a", "b", "c"])[z], None), dtype=object)
+    return pd.DataFrame({"width": width, "height": rng.normal(z, 1.0), "colour": colour, "note": note, "y": y})
+
+
+def assert_clustered(in_parts: Callable[..., Any], folder: Path, monkeypatch: Any) -> None:
+    """Clusters of rows that lie elsewhere are those of a file of them: one pass for a sample, one for each step."""
+    monkeypatch.setattr("suffice.estimators.clustering.SAMPLE", 150)  # of 400 rows
+    table = groups().drop(columns="y")
+    table.to_parquet(folder / "rows.parquet", index=False)
+    by_file = cluster(str(folder / "rows.parquet"), 3)
+    found = cluster(in_parts(table, seed=5), 3)
+    assert found.class_count_.sum() == pytest.approx(len(table))
+    np.testing.assert_allclose(found.class_count_, by_file.class_count_, rtol=1e-6)
+    np.testing.assert_allclose(probabilities(found, table), probabilities(by_file, table), rtol=1e-5, atol=1e-9)
+    rare = cluster(in_parts(table[["note"]]), 2, families={"note": "text"})
+    assert len(rare.classes_) == 2
+
+
+def assert_learns_without_labels(in_parts: Callable[..., Any], folder: Path) -> None:
+    """Rows without labels that lie elsewhere teach what those of a file do, for tables, numbers and texts."""
+    table = groups()
+    for make, columns in (
+        (lambda: BayesClassifier(), ["width", "colour"]),
+        (lambda: GaussianNB(), ["width", "height"]),
+        (lambda: TextClassifier(), ["note"]),
+    ):
+        some = table[[*columns, "y"]]
+        some.to_parquet(folder / "labels.parquet", index=False)
+        for share in ("learn", 0.3):
+            by_file = make().fit(str(folder / "labels.parquet"), "y", unlabelled=share)
+            found = make().fit(in_parts(some, seed=5), "y", unlabelled=share)
+            assert found.unlabelled_["rows"] == table["y"].isna().sum()
+            assert found.unlabelled_["weight"] == pytest.approx(by_file.unlabelled_["weight"])
+            x = some["note"] if columns == ["note"] else some[columns]
+            np.testing.assert_allclose(probabilities(found, x), probabilities(by_file, x), rtol=1e-6, atol=1e-9)
 
 
 def probabilities(estimator: Any, x: Any) -> Any:

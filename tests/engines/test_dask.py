@@ -11,7 +11,7 @@ import dask
 import dask.dataframe as dd
 import distributed
 
-from engines.cases import CASES, assert_answers, assert_refused_by_name, assert_same, cut, numbers
+from engines.cases import CASES, assert_answers, assert_clustered, assert_learns_without_labels, assert_refused_by_name, assert_same, cut, numbers
 from suffice.core.errors import InvalidDataError, MissingPackageError
 from suffice.naive_bayes import GaussianNB
 
@@ -60,6 +60,15 @@ def test_the_same_without_a_cluster():
     with dask.config.set(scheduler="threads"):
         fitted = case.make().fit(frame, "y")
     assert_same(case, fitted, case.local())
+
+
+def test_clusters_are_those_of_a_file(tmp_path, monkeypatch):
+    assert_clustered(in_parts, tmp_path, monkeypatch)
+
+
+@pytest.mark.filterwarnings("ignore")  # some rows do not help, which is told
+def test_rows_without_labels_teach_what_those_of_a_file_do(tmp_path):
+    assert_learns_without_labels(in_parts, tmp_path)
 
 
 def test_parts_learned_one_after_the_other_give_the_whole():

@@ -17,6 +17,8 @@ from engines.cases import (
     CASES,
     arrow,
     assert_answers,
+    assert_clustered,
+    assert_learns_without_labels,
     assert_refused_by_name,
     assert_same,
     cut,
@@ -58,6 +60,15 @@ def test_the_fit_and_the_answers_are_those_of_the_rows_in_memory(name):
     assert isinstance(told, ray.data.Dataset)
     tables = [table for table in ray.get(told.to_arrow_refs()) if table.num_rows]
     assert_answers(case, local, pa.concat_tables(tables).to_pandas())
+
+
+def test_clusters_are_those_of_a_file(tmp_path, monkeypatch):
+    assert_clustered(in_parts, tmp_path, monkeypatch)
+
+
+@pytest.mark.filterwarnings("ignore")  # some rows do not help, which is told
+def test_rows_without_labels_teach_what_those_of_a_file_do(tmp_path):
+    assert_learns_without_labels(in_parts, tmp_path)
 
 
 def test_parts_learned_one_after_the_other_give_the_whole():

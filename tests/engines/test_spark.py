@@ -15,7 +15,7 @@ import pandas as pd
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
 
-from engines.cases import CASES, arrow, assert_answers, assert_same, cut, numbers, without_the_package
+from engines.cases import CASES, arrow, assert_answers, assert_clustered, assert_learns_without_labels, assert_same, cut, numbers, without_the_package
 from suffice import BayesClassifier
 from suffice.core.errors import InvalidDataError, InvalidOptionError, MissingPackageError
 from suffice.engines.spark import SparkSource
@@ -63,6 +63,15 @@ def test_the_fit_and_the_answers_are_those_of_the_rows_in_memory(spark, name):
     told = fitted.predict_proba(frame)
     assert isinstance(told, type(frame))
     assert_answers(case, local, told.toArrow().to_pandas())
+
+
+def test_clusters_are_those_of_a_file(spark, tmp_path, monkeypatch):
+    assert_clustered(lambda table, seed=None: in_parts(spark, table, seed), tmp_path, monkeypatch)
+
+
+@pytest.mark.filterwarnings("ignore")  # some rows do not help, which is told
+def test_rows_without_labels_teach_what_those_of_a_file_do(spark, tmp_path):
+    assert_learns_without_labels(lambda table, seed=None: in_parts(spark, table, seed), tmp_path)
 
 
 def test_parts_learned_one_after_the_other_give_the_whole(spark):

@@ -26,7 +26,8 @@ from suffice.estimators._fitted import Fitted, PathLike
 from suffice.estimators._left_out import LeftOut, MissingLabels, column_name, warn_of_quantity, without_label
 from suffice.estimators._threads import learning
 from suffice.estimators.scikit_learn import as_labels, check_columns, clone
-from suffice.families import Family, KeptRows
+from suffice.families import Categorical, Family, Gaussian, KeptRows
+from suffice.families.product import Block, Product
 from suffice.model.calibration import Calibration
 from suffice.model.forms import in_form
 from suffice.model.learned import Calibrate, Learned
@@ -190,8 +191,8 @@ class Learning(Fitted):
 
             judges = self._labelled_judges(source)
         else:
-            if self._form == "table":
-                judges = self._learned.family.kept_rows(self._learned.statistics.statistic)
+            if weight == "learn":
+                judges = self._judges_elsewhere(source, task)
 
             def divide(learned: Learned, calibration: Calibration | None, least: float) -> ByClass[Any] | None:
                 family, predictor = plain_family(learned.family), self._predictor_of(learned, calibration)
@@ -227,6 +228,17 @@ class Learning(Fitted):
         w = as_weight(source.weight, len(labels))
         codes = learned.codes_of(labels.values)[labels.codes[some]]
         return KeptRows(learned.family.read(rows)[some], codes, np.ones(len(some)) if w is None else w[some])
+
+    def _judges_elsewhere(self, source: engines.Source, task: engines.Task) -> KeptRows | None:
+        """Return labelled rows of a source that the weight of others is chosen by: what tables keep, else by a pass."""
+        learned = self._learned
+        if self._form == "table":
+            return learned.family.kept_rows(learned.statistics.statistic)
+        each = {"numbers": Gaussian(), "categories": Categorical()}.get(self._form, learned.family)
+        keeping = Product(blocks=tuple(Block((name,), plain_family(each)) for name in task.names), keep=MOST_JUDGES)
+        seen = source.learn(replace(task, family=keeping))
+        kept = keeping.kept_rows(seen.statistic)
+        return KeptRows(in_form(kept.rows.select(task.names), self._form), kept.codes, kept.weight)
 
     def _summarize(
         self, source: engines.Source, task: engines.Task, before: Learned | None, checkpoint: Path | None, partial: bool
