@@ -28,7 +28,11 @@ void spread_without(const double* values, const double* weight, Index n, const I
         return sum;
     };
     const double squares = squares_around(mean, -1, 0.0);
-    auto first_above = [&](double rank) { return std::upper_bound(below.begin(), below.end(), rank) - below.begin(); };
+    // Ranks are integers, and so are sums of weights, but for rounding: a weight of 1 that faded and grew again is 1.
+    const double rounding = 1e-12 * total;
+    auto first_above = [&](double rank) {
+        return std::upper_bound(below.begin(), below.end(), rank + rounding) - below.begin();
+    };
     for (Index i = 0; i < m; ++i) {
         const Index own = place[i];
         const double less = removed[i], off = at[own] - mean;

@@ -617,3 +617,12 @@ def test_many_rows_of_few_values_have_the_densities_of_those_values():
     found = fitted.log_density(rows)
     some = rng.choice(100_000, 500, replace=False)
     np.testing.assert_allclose(found[some], fitted.log_density(rows[some]), rtol=1e-12)
+
+
+@pytest.mark.parametrize("rounded", [1 - 2.0**-52, 1 + 2.0**-52])
+def test_a_bandwidth_does_not_depend_on_the_last_digit_of_a_weight(rounded):
+    x, labels = np.array([[0.0], [1.0], [1.5], [4.0]]), ["a"] * 4
+    weight = np.array([1.0, 0.75, 0.7, 0.74])
+    exact = KernelNB().fit(x, labels, sample_weight=weight)
+    near = KernelNB().fit(x, labels, sample_weight=weight * np.where(weight == 1, rounded, 1.0))
+    np.testing.assert_allclose(near.bandwidth_, exact.bandwidth_, rtol=1e-9)
