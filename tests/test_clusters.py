@@ -192,6 +192,31 @@ def test_a_covariance_finds_what_independent_columns_do_not(covariance):
     assert adjusted_rand_score(z, sf.cluster(rows, 2).predict(rows)) == pytest.approx(found, abs=0.05)  # it is chosen
 
 
+@pytest.mark.parametrize("share", [0.01, 0.1, 0.3])
+def test_a_covariance_is_tried_where_most_rows_have_no_gap(share):
+    rng = np.random.default_rng(0)
+    z, long, flat = np.repeat([0, 1], 200), rng.normal(0, 3, 400), rng.normal(0, 0.3, 400)
+    rows = np.stack([long, long + flat + 2 * z], axis=1)  # two lines side by side
+    gaps = rng.random(400) < share
+    rows[gaps, rng.integers(0, 2, gaps.sum())] = np.nan
+    clf = sf.cluster(rows, 2)
+    assert {"diagonal", "tied", "full"} == set(clf.clustering_.values[:, 0])
+    assert adjusted_rand_score(z[~gaps], clf.predict(rows)[~gaps]) > 0.9
+    assert clf.class_count_.sum() == pytest.approx(400)
+    rows[rng.random(400) < 0.6, 0] = np.nan  # too many are left to tell, unless it is asked for
+    assert len(sf.cluster(rows, 2).clustering_.rows) == 0
+    asked = sf.cluster(rows, 2, covariance="tied")
+    assert np.isfinite(asked.predict_proba(rows)).all()
+
+
+def test_species_of_penguins_are_found_though_two_have_no_measures():
+    from suffice.cli.demo_data import penguins
+
+    columns = penguins()
+    species = columns.pop("species")
+    assert adjusted_rand_score(species, sf.cluster(columns, 3).predict(columns)) > 0.95
+
+
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
 def test_files_are_clustered_in_passes_as_memory_is(kind, tmp_path, monkeypatch):
     monkeypatch.setattr("suffice.estimators.clustering.SAMPLE", 120)

@@ -165,6 +165,23 @@ def test_rows_whose_clusters_are_not_the_classes_are_refused():
     assert_array_equal(found.predict_proba(x), few.predict_proba(x))
 
 
+@pytest.mark.parametrize(("model", "x"), [MODELS[0], MODELS[3], MODELS[6]], ids=["numbers", "together", "texts"])
+def test_the_weight_is_chosen_by_file_too_where_no_rows_are_kept(model, x, tmp_path):
+    columns = {"text": x} if isinstance(x, list) else {f"x{j}": x[:, j] for j in range(3)}
+    table = pa.table(columns | {"y": pa.array(Y.tolist(), pa.string())})
+    pq.write_table(table, tmp_path / "rows.parquet", row_group_size=90)
+    rows = x if isinstance(x, list) else table.drop_columns("y")
+    few = clone(model).fit(some(x, range(KNOWN)), TRUE[:KNOWN])
+    found = clone(model).fit(str(tmp_path / "rows.parquet"), "y", unlabelled="learn")
+    assert found.unlabelled_["rows"] == N - KNOWN
+    assert found.unlabelled_["weight"] > 0
+    assert found.unlabelled_["reached"] < found.unlabelled_["ignored"]
+    others = np.arange(KNOWN, N)
+    loss, alone = (-np.log(p[others, CODES[others]]).mean() for p in (found.predict_proba(rows), few.predict_proba(x)))
+    assert loss < alone
+    assert_allclose(found.class_count_, few.class_count_)
+
+
 def test_workers_divide_their_parts_of_the_rows():
     table = pa.table({"u": X[:, 0], "v": X[:, 1], "y": pa.array(Y.tolist(), pa.string())})
     model = sf.BayesClassifier(structure="naive").fit(table.slice(0, KNOWN), "y")
@@ -207,7 +224,7 @@ def test_what_cannot_be_learned_is_refused_and_changes_nothing(tmp_path):
     with pytest.raises(InvalidOptionError, match="checkpoint is for one pass"):
         sf.BayesClassifier().fit(tmp_path / "rows.parquet", "y", checkpoint=tmp_path / "c", unlabelled="learn")
     with pytest.raises(InvalidOptionError, match="give it as a number"):
-        GaussianNB().fit(tmp_path / "rows.parquet", "y", unlabelled="learn")
+        sf.BayesClassifier(keep=0, calibrate=False).fit(tmp_path / "rows.parquet", "y", unlabelled="learn")
     assert_array_equal(model.predict_proba(X), before)
     with pytest.raises(AttributeError, match="has not learned from rows without labels"):
         _ = model.unlabelled_

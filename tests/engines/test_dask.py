@@ -11,7 +11,16 @@ import dask
 import dask.dataframe as dd
 import distributed
 
-from engines.cases import CASES, assert_answers, assert_clustered, assert_learns_without_labels, assert_refused_by_name, assert_same, cut, numbers
+from engines.cases import (
+    CASES,
+    assert_answers,
+    assert_clustered,
+    assert_learns_without_labels,
+    assert_refused_by_name,
+    assert_same,
+    cut,
+    numbers,
+)
 from suffice.core.errors import InvalidDataError, MissingPackageError
 from suffice.naive_bayes import GaussianNB
 

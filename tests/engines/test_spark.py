@@ -15,7 +15,17 @@ import pandas as pd
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
 
-from engines.cases import CASES, arrow, assert_answers, assert_clustered, assert_learns_without_labels, assert_same, cut, numbers, without_the_package
+from engines.cases import (
+    CASES,
+    arrow,
+    assert_answers,
+    assert_clustered,
+    assert_learns_without_labels,
+    assert_same,
+    cut,
+    numbers,
+    without_the_package,
+)
 from suffice import BayesClassifier
 from suffice.core.errors import InvalidDataError, InvalidOptionError, MissingPackageError
 from suffice.engines.spark import SparkSource

@@ -234,7 +234,8 @@ class Learning(Fitted):
         learned = self._learned
         if self._form == "table":
             return learned.family.kept_rows(learned.statistics.statistic)
-        each = {"numbers": Gaussian(), "categories": Categorical()}.get(self._form, learned.family)
+        simple: dict[str, Family[Any]] = {"numbers": Gaussian(), "categories": Categorical()}
+        each = simple.get(self._form, learned.family)
         keeping = Product(blocks=tuple(Block((name,), plain_family(each)) for name in task.names), keep=MOST_JUDGES)
         seen = source.learn(replace(task, family=keeping))
         kept = keeping.kept_rows(seen.statistic)

@@ -89,7 +89,8 @@ def cluster(
         By default numbers are Gaussian or log-normal, or counted in bins where values repeat.
     covariance : {'auto', 'diagonal', 'full', 'tied'}, default='auto'
         Whether Gaussian columns are independent within a cluster, have a covariance in each, or one for all clusters.
-        By default what makes rows that are left out most probable; independent if there are gaps, or more than 32.
+        By default what makes rows that are left out most probable; independent if there are more than 32, or half of
+        the rows have gaps in them.
     most : int, default=20
         The largest number of clusters that is tried, if it is not given.
     begins : int, default=10
