@@ -12,11 +12,11 @@ value of a feature, with a normal prior of one decade. Points of the grid are co
 hashes that have up to WALKED features together, and u, v and ε are then fitted to those that have up to FITTED.
 
 With enough documents, words are then put into groups by how often they occur, and what a class says that has the word,
-coef, gets an exponent for each group:  score_bky = Σ_j x_j (base_bky + e^(s_bkg(j)) coef_bkjy). s is normal around 0
-with standard deviation 1/√10, and is fitted together with u, v and ε. At last every class gets a bias b_y, which is
-added to z_y and is normal around 0 with the same standard deviation. For b it was settled by leave-one-out scores of
-training documents that took no part in the fit, where 1/√5 to 1/√20 are alike. For s these scores prefer 1/√3 by
-0.002 nats on two of three sets; 1/√10 was kept after a look at the test half of 20 Newsgroups.
+coef, gets an exponent for each group:  score_bky = Σ_j x_j (base_bky + e^(s_bkg(j)) coef_bkjy). A document that is left
+out has its words once more in the totals than a new one has, so its words are put into groups as if they occurred in
+one document less. s is normal around 0 with standard deviation 1/√3, and is fitted together with u, v and ε. At last
+every class gets a bias b_y, which is added to z_y and is normal around 0 with standard deviation 1/√10. Both deviations
+were settled by training documents alone: docs/benchmarks.md says how.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ LENGTH_SPREAD = 0.25
 CELLS = 1 << 21  # documents × classes that are scored
 OFTEN = (0.0, 2.5, 9.5, 49.5, 299.5)  # documents of mean value from which on a word is in the next group
 GROUPED = 500  # documents that are enough for an exponent for each group
-PULL = 10.0  # of these exponents towards 1: the inverse of the variance of their logarithms
+PULL = 3.0  # of these exponents towards 1: the inverse of the variance of their logarithms
 BIAS_PULL = 10.0  # of the biases of classes towards 0
 BIAS_STEPS, BIAS_ENOUGH = 100, 1e-4  # at most, and the longest step that is the last
 WALKED, FITTED = 200_000, 1_000_000  # features of the documents that points are compared, and weights fitted by
@@ -268,7 +268,8 @@ class _Search:
         groups, ones = often.shape[1], np.ones((blocks, models, often.shape[1]))
         if not n:
             return often, ones, found, np.zeros(0)
-        slots = Slots(self.known.block, blocks, self.known.groups(often), groups)
+        without = often + self.mean[:, None]  # the totals hold the document that is left out
+        slots = Slots(self.known.block, blocks, self.known.groups(without), groups)
         each = np.stack([self._left_out(name, found.smoothing[name], slots, n) for name in self.models], axis=2)
         phi, cost = self._weights(each.sum(axis=3).reshape(n, len(self.parts), -1), self.logs, self.centre).minimum(
             found.phi
