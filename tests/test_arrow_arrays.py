@@ -51,6 +51,17 @@ def test_numpy_holds_what_arrow_held_wherever_the_array_begins(array, offset):
     assert_array_equal(as_numpy(pa.chunked_array([part, part])), np.concatenate([as_numpy(part)] * 2))
 
 
+NUMBERS = ("bool_", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+
+
+@pytest.mark.parametrize("name", [*NUMBERS, "float16", "float32", "float64"])
+@pytest.mark.parametrize("values", [[], [0, 1, 1]], ids=["empty", "three rows"])
+def test_numpy_has_the_type_of_every_arrow_number(name, values):
+    array = pa.array(np.array(values, name), getattr(pa, name)())
+    assert as_numpy(array).dtype == np.dtype(name)
+    assert as_numpy(array).tolist() == values
+
+
 def test_the_logarithm_of_gamma_is_scipys():
     x = np.concatenate([np.geomspace(1e-12, 1e12, 2001), np.linspace(0.01, 40, 4000), [1, 2, 10, 1e300, np.inf]])
     assert_allclose(log_gamma(x), gammaln(x), rtol=1e-13, atol=1e-14)

@@ -46,17 +46,22 @@ def as_numpy(array: Any) -> NDArray[Any]:
     if not (plain or pa.types.is_boolean(array.type)) or (not plain and array.null_count):
         return array.to_numpy(zero_copy_only=False)
     if not len(array):
-        return np.empty(0, array.type.to_pandas_dtype())
+        return np.empty(0, _dtype(array.type))
     validity, data = array.buffers()
     if not plain:
         return _bits(data, array.offset, len(array))
-    dtype = np.dtype(array.type.to_pandas_dtype())
+    dtype = _dtype(array.type)
     values = np.frombuffer(data, dtype, len(array), array.offset * dtype.itemsize)
     if not array.null_count:
         return values
     values = values.astype(np.result_type(dtype, np.float16) if dtype.kind == "f" else np.float64)
     values[~_bits(validity, array.offset, len(array))] = np.nan
     return values
+
+
+def _dtype(type_: Any) -> np.dtype[Any]:
+    """The NumPy type of an Arrow type of numbers or booleans; pyarrow 20's `to_pandas_dtype` imports pandas."""
+    return np.dtype({"halffloat": "float16", "float": "float32", "double": "float64"}.get(str(type_), str(type_)))
 
 
 def _bits(buffer: Any, offset: int, n: int) -> NDArray[np.bool_]:
