@@ -24,9 +24,9 @@ demo: $(VENV)/built
 tour: $(VENV)/built
 	$(BIN)/python examples/demo.py
 
-# Every core takes tests; `make test ARGS="-m 'not slow'"` leaves the longest out, and ARGS=tests/test_frames.py runs one file.
+# Every core takes tests, and `.venv/bin/coverage report` lists what none of them ran; `make test ARGS="-m 'not slow'"` leaves the longest out, and ARGS=tests/test_frames.py runs one file.
 test: $(VENV)/test
-	$(BIN)/python -m pytest -n auto --cov --cov-report=term $(ARGS)
+	$(BIN)/python -m pytest -n auto --cov --cov-report= $(ARGS)
 
 # Hostile input of every kind, searched for SECONDS; prints what was tried, refused and answered, and fails if anything failed.
 # `make attack SECONDS=60 ARGS=sequences` runs one of them, ARGS="--seed 7" repeats a run.

@@ -13,6 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
 import suffice as sf
 from attacks.targets import estimator_classes, rows_for
 from attacks.targets import make as attacked
@@ -123,6 +126,54 @@ def test_a_step_of_fading_takes_as_long_as_without_it(monkeypatch):
     scaled.clear()
     one_by_one(sf.Fading(GaussianNB(), half_life=320), x, y, ask=True)
     assert len(scaled) <= 3000 / 20  # and at most once in a sixteenth of one where somebody does
+
+
+@every
+@pytest.mark.filterwarnings("ignore")
+def test_a_stream_goes_on_from_its_file(estimator, make, tmp_path):
+    n, path = 90, tmp_path / "stream.suffice"
+    x, y = make(n)
+    first = one_by_one(sf.Fading(estimator, half_life=20), x[:50], y[:50])
+    first.estimator_.save(path)
+    again = sf.Fading(half_life=20).resume(sf.load(path))
+    assert_refitted(again, estimator, x[:50], y[:50], 2.0 ** (-np.arange(50)[::-1] / 20), asked=x)
+    one_by_one(again, x[50:], y[50:])
+    assert_refitted(again, estimator, x, y, 2.0 ** (-np.arange(n)[::-1] / 20))
+
+
+@pytest.mark.parametrize("at", [None, 50.0])
+@pytest.mark.parametrize("learn", [one_by_one, lambda clf, x, y, when: clf.partial_fit(x.assign(when=when), y)])
+def test_a_resumed_stream_of_times_fades_from_the_time_that_is_now(at, learn):
+    x, y = table(90)
+    fitted = refit(NAIVE, x[:60], y[:60])
+    before = fitted.class_count_.copy()
+    again = sf.Fading(half_life=10, time="when").resume(fitted, at)
+    learn(again, x[60:], y[60:], when=np.full(30, 70.0))
+    old = 1.0 if at is None else 0.25  # by default the next row comes at once
+    assert_refitted(again, NAIVE, x, y, np.repeat([old, 1.0], [60, 30]))
+    assert fitted.class_count_.tolist() == before.tolist()
+
+
+def test_what_is_resumed_is_cloned_with_its_options():
+    x, y = table(30)
+    clf = sf.Fading(half_life=5).resume(NAIVE.fit(x, y))
+    assert clone(clf).estimator.structure == "naive"
+    assert not clone(clf).__sklearn_is_fitted__()
+
+
+def test_only_a_fitted_classifier_is_resumed():
+    x, y = table(30)
+    clf = sf.Fading(GaussianNB(), half_life=5)
+    with pytest.raises(InvalidOptionError, match="fitted must be a classifier of suffice, found 'model'"):
+        clf.resume("model")
+    with pytest.raises(NotFittedError):
+        clf.resume(sf.BayesClassifier())
+    with pytest.raises(InvalidOptionError, match="time= names no column"):
+        clf.resume(refit(NAIVE, x, y), at=3.0)
+    with pytest.raises(InvalidDataError, match="when"):
+        sf.Fading(half_life=5, time="when").resume(refit(NAIVE, x, y), at="soon")
+    assert isinstance(clf.estimator, GaussianNB)
+    assert not clf.__sklearn_is_fitted__()
 
 
 # Laws: any stream of any estimator, however it is cut into pieces and rows.

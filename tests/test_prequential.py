@@ -123,10 +123,21 @@ def test_rows_of_a_stream_may_fade_or_leave(monkeypatch, capsys, tmp_path, optio
     assert 28 <= sf.load(model).class_count_.sum() <= 90
 
 
+def test_a_stream_that_fades_goes_on_from_its_file(monkeypatch, capsys, tmp_path):
+    whole, first, both = (str(tmp_path / f"{name}.suffice") for name in ("whole", "first", "both"))
+    fading = ["-t", "out", "--half-life", "20", "-o"]
+    cut = LINES.index("\n", len(LINES) // 2) + 1
+    streamed(monkeypatch, capsys, LINES, *fading, whole)
+    streamed(monkeypatch, capsys, LINES[:cut], *fading, first)
+    streamed(monkeypatch, capsys, LINES[cut:], *fading, both, "--model", first)
+    assert sf.load(both).class_count_ == pytest.approx(sf.load(whole).class_count_, rel=1e-9)
+
+
 @pytest.mark.parametrize(
     ("text", "arguments", "why"),
     [
         (LINES, [], "--target"),
+        (LINES, ["-t", "out", "--model", "none.suffice", "--window", "3"], "--model: options of a new model"),
         (LINES, ["-t", "out", "--half-life", "3", "--window", "3"], "one of the two"),
         (LINES, ["-t", "out", "--time", "degrees"], "--time"),
         (LINES, ["-t", "out", "--window", "2.5"], "integer"),

@@ -173,19 +173,20 @@ def _learner(model: str | None, text: bool, half_life: float | None, window: flo
     import suffice as sf
     from suffice.cli.model_files import Loaded
 
-    if model is not None:
-        if text or half_life is not None or window is not None or time is not None:
-            raise invalid("--model: options of a new model (--text, --half-life, --window, --time) do not go with it")
-        Loaded.load(model)  # names a file that is none
-        return sf.load(model)
+    if model is not None and (text or window is not None):
+        raise invalid("--model: options of a new model (--text, --window) do not go with it")
     if half_life is not None and window is not None:
         raise invalid("--window: rows fade (--half-life), or leave a window: give one of the two")
+    if time is not None and half_life is None and window is None:
+        raise invalid("--time is for --half-life and --window")
+    if model is not None:
+        Loaded.load(model)  # names a file that is none
+        fitted = sf.load(model)
+        return fitted if half_life is None else sf.Fading(half_life=half_life, time=time).resume(fitted)
     new = sf.TextClassifier() if text else sf.BayesClassifier()
     if half_life is not None:
         return sf.Fading(new, half_life=half_life, time=time)
     if window is None:
-        if time is not None:
-            raise invalid("--time is for --half-life and --window")
         return new
     if time is not None:
         return sf.Window(new, span=window, time=time)

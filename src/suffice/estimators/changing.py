@@ -255,6 +255,35 @@ class Fading(Changing):
         super()._begin()
         self._epoch = self._clock
 
+    def resume(self, fitted: Any, at: Any = None) -> Self:
+        """Go on from a classifier, such as the `estimator_` of a stream that was saved and loaded.
+
+        Parameters
+        ----------
+        fitted : estimator
+            A fitted classifier of suffice. Its rows count now as they count in it, and fade from now on. It stays as
+            it is, and its options are those that hold.
+        at : float or date, default=None
+            The time that is now, if there is a column of times; by default that of the next row.
+
+        Returns
+        -------
+        self : object
+            The classifier.
+        """
+        if not isinstance(fitted, OneByOne):
+            raise InvalidOptionError(f"fitted must be a classifier of suffice, found {fitted!r}")
+        check_is_fitted(fitted)
+        if at is not None and self.time is None:
+            raise InvalidOptionError("at is a time, and time= names no column: ages are numbers of rows")
+        with learning(self) as draft:
+            draft.estimator = clone(fitted)
+            draft._begin()
+            draft._inner = copy(fitted)
+            if at is not None:
+                draft._clock = draft._epoch = as_time(at, str(self.time))
+        return self
+
     def learn_one(self, x: Any, y: Any, w: float = 1.0) -> Self:
         """Learn one row, which is the newest unless its time says otherwise."""
         with lock_of(self):
