@@ -24,7 +24,8 @@ demo: $(VENV)/built
 tour: $(VENV)/built
 	$(BIN)/python examples/demo.py
 
-# Every core takes tests, and `.venv/bin/coverage report` lists what none of them ran; `make test ARGS="-m 'not slow'"` leaves the longest out, and ARGS=tests/test_frames.py runs one file.
+# Every core takes tests; then `.venv/bin/coverage report` lists the lines that no test ran.
+# `make test ARGS="-m 'not slow'"` leaves the longest out, and ARGS=tests/test_frames.py runs one file.
 test: $(VENV)/test
 	$(BIN)/python -m pytest -n auto --cov --cov-report= $(ARGS)
 
