@@ -338,10 +338,11 @@ def test_the_gradient_and_the_hessian_are_those_of_the_objective():
     rng = np.random.default_rng(0)
     for _ in range(3):
         phi = np.append(rng.normal(-0.5, 0.5, 4), rng.normal(-2, 1))
-        gradient, hessian = fit._derivatives(phi)
+        value, gradient, hessian = fit._derivatives(phi)
+        assert value == pytest.approx(fit._value(phi), rel=1e-12)
         step = np.eye(5) * 1e-5
         slopes = [(fit._value(phi + s) - fit._value(phi - s)) / 2e-5 for s in step]
-        curves = [(fit._derivatives(phi + s)[0] - fit._derivatives(phi - s)[0]) / 2e-5 for s in step]
+        curves = [(fit._derivatives(phi + s)[1] - fit._derivatives(phi - s)[1]) / 2e-5 for s in step]
         assert_allclose(gradient, slopes, rtol=1e-6, atol=1e-5)
         assert_allclose(hessian, np.array(curves), rtol=1e-6, atol=1e-5)
 

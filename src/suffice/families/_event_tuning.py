@@ -347,22 +347,22 @@ class _Weights:
     def minimum(self, start: Array | None, near: float = NEAR) -> tuple[Array, float]:
         """Return φ and the objective there."""
         phi = np.append(self.target[:-1], -np.log(self.weight.sum() + 1.0)) if start is None else start
-        value = self._value(phi)
+        value, gradient, hessian = self._derivatives(phi)
         for _ in range(100):
-            gradient, hessian = self._derivatives(phi)
             values, vectors = np.linalg.eigh(hessian)
             move = np.zeros(len(phi))
             move[self.free] = -vectors @ ((vectors.T @ gradient) / np.maximum(np.abs(values), 1e-6))
             move *= min(1.0, 2.0 / max(float(np.abs(move).max()), 1e-300))  # at most 2 in any parameter
             slope, size = float(gradient @ move[self.free]), 1.0
-            trial = self._value(phi + move)
             if -slope < near * max(1.0, abs(value)):  # the objective cannot show the improvement, but the slope does
-                return phi + move, trial
+                return phi + move, self._value(phi + move)
+            trial, *derivatives = self._derivatives(phi + move)
             while trial > value + 1e-4 * size * slope and size >= 1e-8:
                 size /= 2
                 trial = self._value(phi + size * move)
             if trial < value:
                 phi, value = phi + size * move, trial
+                gradient, hessian = derivatives if size == 1.0 else self._derivatives(phi)[1:]
             if size < 1e-8:
                 break
         return phi, value
@@ -380,15 +380,16 @@ class _Weights:
         parts = self.scores, self.logs, self.log_prior
         return _core.weighted_loss(*parts, self.codes, self.weight, phi, gradient, hessian)
 
-    def _derivatives(self, phi: Array) -> tuple[Array, Array]:
-        """Compute the gradient and the Hessian over the free parameters."""
-        gradient, hessian, mixed = np.empty(len(phi)), np.empty((len(phi), len(phi))), self._besides(phi)[0]
-        self._loss(phi, gradient, hessian)
+    def _derivatives(self, phi: Array) -> tuple[float, Array, Array]:
+        """Compute the objective, and its gradient and Hessian over the free parameters."""
+        gradient, hessian = np.empty(len(phi)), np.empty((len(phi), len(phi)))
+        mixed, besides = self._besides(phi)
+        value = self._loss(phi, gradient, hessian) + besides
         gradient += self.stiffness @ (phi - self.target)
         gradient[-1] -= 1.0 - 2.0 * mixed
         hessian += self.stiffness
         hessian[-1, -1] += (self.weight.sum() + 2.0) * mixed * (1.0 - mixed)
-        return gradient[self.free], hessian[np.ix_(self.free, self.free)]
+        return value, gradient[self.free], hessian[np.ix_(self.free, self.free)]
 
     def bias(self, phi: Array) -> Array:
         """Return the biases b of classes that have the least log-loss + ½ BIAS_PULL |b|², with φ as it is.
