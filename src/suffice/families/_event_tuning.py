@@ -16,7 +16,7 @@ coef, gets an exponent for each group:  score_bky = Σ_j x_j (base_bky + e^(s_bk
 out has its words once more in the totals than a new one has, so its words are put into groups as if they occurred in
 one document less. s is normal around 0 with standard deviation 1/√3, and is fitted together with u, v and ε. At last
 every class gets a bias b_y, which is added to z_y and is normal around 0 with standard deviation 1/√10. Both deviations
-were settled by training documents alone: docs/benchmarks.md says how.
+and the groups were settled by training documents alone: docs/benchmarks.md says how.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ CENTRE = {"multinomial": float(np.log(0.5)), "complement": 0.0, "bernoulli": 0.0
 FURTHER = -1.0  # added to the centre for every further block: longer n-grams repeat much of what shorter ones say
 LENGTH_SPREAD = 0.25
 CELLS = 1 << 21  # documents × classes that are scored
-OFTEN = (0.0, 2.5, 9.5, 49.5, 299.5)  # documents of mean value from which on a word is in the next group
+OFTEN = (0.0, *(2.5 * 3.0**k for k in range(7)))  # documents of mean value from which on a word is in the next group
 GROUPED = 500  # documents that are enough for an exponent for each group
 PULL = 3.0  # of these exponents towards 1: the inverse of the variance of their logarithms
 BIAS_PULL = 10.0  # of the biases of classes towards 0
