@@ -89,19 +89,32 @@ struct TextList {
     void require_open() const { require(!fixed && !cut, "texts that were read, or came in tokens, stay as they are"); }
 };
 
-// The UTF-8 of a Python string or of bytes. That of ASCII is the memory of the string; that of others is kept by it.
-Document document_of(nb::handle text) {
+bool is_ascii(nb::handle text) {
+    static const nb::str* name = new nb::str("isascii");  // never freed: the interpreter may be gone by then
+    const nb::object found = nb::steal(PyObject_CallMethodObjArgs(text.ptr(), name->ptr(), nullptr));
+    if (!found.is_valid()) nb::raise_python_error();
+    return found.ptr() == Py_True;
+}
+
+// The UTF-8 of a Python string or of bytes. That of ASCII is the memory of the string. That of others goes to `owners`:
+// a string would keep it for as long as it lives.
+Document document_of(nb::handle text, nb::list& owners) {
     char* bytes;
     Py_ssize_t size;
-    if (PyBytes_Check(text.ptr())) {
-        if (PyBytes_AsStringAndSize(text.ptr(), &bytes, &size)) nb::raise_python_error();
-        return {reinterpret_cast<const std::uint8_t*>(bytes), size, false};
+    if (PyUnicode_Check(text.ptr()) && is_ascii(text))
+        return {reinterpret_cast<const std::uint8_t*>(PyUnicode_AsUTF8AndSize(text.ptr(), &size)), size, false};
+    nb::object own = nb::borrow(text);
+    if (PyUnicode_Check(text.ptr())) {
+        own = nb::steal(PyUnicode_AsUTF8String(text.ptr()));
+        if (!own.is_valid()) {
+            nb::python_error error;
+            if (!error.matches(PyExc_UnicodeEncodeError)) throw error;
+            throw BadText(nb::cast<Index>(error.value().attr("start")), "a lone surrogate");
+        }
+        owners.append(own);
     }
-    if (const char* utf8 = PyUnicode_AsUTF8AndSize(text.ptr(), &size))
-        return {reinterpret_cast<const std::uint8_t*>(utf8), size, false};
-    nb::python_error error;
-    if (!error.matches(PyExc_UnicodeEncodeError)) throw error;
-    throw BadText(nb::cast<Index>(error.value().attr("start")), "a lone surrogate");
+    if (PyBytes_AsStringAndSize(own.ptr(), &bytes, &size)) nb::raise_python_error();
+    return {reinterpret_cast<const std::uint8_t*>(bytes), size, false};
 }
 
 bool is_text(nb::handle text) { return PyUnicode_Check(text.ptr()) || PyBytes_Check(text.ptr()); }
@@ -111,17 +124,19 @@ Index add_strings(TextList& list, nb::typed<nb::tuple, nb::object, nb::ellipsis>
     list.require_open();
     const Index n = Index(nb::len(texts));
     std::vector<Document> added(n);
+    nb::list owners;
     for (Index i = 0; i < n; ++i) {
         const nb::handle text = PyTuple_GetItem(texts.ptr(), i);
         if (text.is_none() || (PyFloat_Check(text.ptr()) && std::isnan(PyFloat_AsDouble(text.ptr())))) continue;
         if (!is_text(text)) return i;
         try {
-            added[i] = document_of(text);
+            added[i] = document_of(text, owners);
         } catch (const BadText& bad) {
             throw BadDocument(i, bad.position, bad.what_);
         }
     }
     list.owners.append(texts);
+    list.owners.append(owners);
     list.documents.insert(list.documents.end(), added.begin(), added.end());
     return -1;
 }
@@ -265,8 +280,9 @@ void bind_tokens(nb::module_& m) {
             nb::typed<nb::list, nb::str> found;
             // All n-grams of one size come before those of the next, as in scikit-learn.
             const int sizes = options.analyzer == Analyzer::character ? most - least + 1 : 1;
+            nb::list owners;
             try {
-                const Document from = text.is_none() ? Document{} : document_of(text);
+                const Document from = text.is_none() ? Document{} : document_of(text, owners);
                 for (int i = 0; i < sizes; ++i) {
                     if (sizes > 1) options.least = options.most = least + i;
                     Tokenizer tokenizer(options);
