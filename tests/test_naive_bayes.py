@@ -429,6 +429,27 @@ def test_string_labels_come_back_as_they_went_in():
         assert model.classes_.tolist() == ["eggs", "ham", "spam"]
 
 
+def test_numbers_in_files_and_single_rows_are_the_same_categories_as_those_of_an_array(tmp_path):
+    file = tmp_path / "rows.csv"
+    file.write_text("u,v,y\n1,0,a\n0,2,b\n3,1,a\n")
+    by_row = ours.CategoricalNB()
+    for row, label in [({"u": 1, "v": 0}, "a"), ({"u": 0, "v": 2}, "b"), ({"u": 3, "v": 1}, "a")]:
+        by_row.learn_one(row, label)
+    pd = pytest.importorskip("pandas")
+    asked = pd.DataFrame({"u": [1.0, 2.0, np.nan], "v": [0.0, 7.0, 2.0]})
+    a = 2 / 3 * np.array([2 / 5 * 2 / 5, 1 / 6 * 1 / 6, 1 / 5])
+    b = 1 / 3 * np.array([1 / 4 * 1 / 4, 1 / 5 * 1 / 5, 2 / 4])
+    for model in (by_row, ours.CategoricalNB().fit(str(file), "y")):
+        np.testing.assert_allclose(model.predict_proba(asked)[:, 0], a / (a + b), rtol=1e-12)
+        np.testing.assert_allclose(model.predict_proba(asked.astype(np.float32))[:, 0], a / (a + b), rtol=1e-6)
+        with pytest.raises(MismatchError, match="column 0 were numbers in training and are strings here"):
+            model.predict(asked.astype(str))
+    table = pd.read_csv(file)
+    numbered = ours.CategoricalNB().fit(table[["u", "v"]], table["y"])
+    found = numbered.predict_proba(str(file)).read_all()["probability a"]
+    np.testing.assert_allclose(found, numbered.predict_proba(table[["u", "v"]])[:, 0], rtol=1e-12)
+
+
 def test_an_unseen_category_never_raises_and_never_shrinks_what_is_known():
     x = np.array([[0, 1], [1, 2], [2, 0], [0, 2]])
     model = ours.CategoricalNB().fit(x, [0, 0, 1, 1])

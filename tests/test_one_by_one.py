@@ -153,6 +153,19 @@ def test_settling_makes_choices_by_all_rows():
         assert_allclose(list(found.values()), fitted.predict_proba([row])[0], rtol=1e-12)
 
 
+def test_a_search_that_began_at_earlier_choices_is_made_anew_for_exact_answers():
+    asked, rows = ["buy now", "now", "noon"], [("noon", "c", 1e9), ("buy buy buy", "c", 1.0), ("buy now", "a", 1e-3)]
+    texts, labels, weights = zip(*rows, strict=True)
+    expected = sf.TextClassifier().fit(list(texts), list(labels), np.array(weights)).predict_proba(asked)
+    clf = sf.TextClassifier()
+    for text, label, weight in rows:
+        clf.predict_one(text)  # decides, and the next search begins there
+        clf.learn_one(text, label, weight)
+    clf.predict_one("noon")
+    assert_allclose(clf.predict_proba(asked), expected, rtol=1e-12)
+    assert_allclose(clf.settle().predict_proba(asked), expected, rtol=1e-12)
+
+
 def test_a_class_that_is_new_is_answered_at_once():
     rows, labels = table(100)
     clf = streamed(sf.BayesClassifier(structure="naive"), rows, labels)

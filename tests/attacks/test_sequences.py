@@ -18,7 +18,8 @@ SOME = [
 
 def test_every_estimator_and_family_is_attacked():
     attacked = {name.partition("(")[0] for name in CASES} | {name.partition(" of ")[0] for name in CASES}
-    assert {cls.__name__ for cls in sequences.exported()} <= attacked
+    assert {cls.__name__ for cls in [*sequences.exported(), *sequences.around()]} <= attacked
+    assert {cls.__name__ for cls in sequences.around()} >= {"Fading", "Window"}  # and that of river, if it is installed
     assert {f"family {name}" for name in shipped.family_names()} <= attacked
 
 

@@ -474,7 +474,7 @@ def as_categories(x: Any) -> Categories:
         columns = [x[name] for name in x.columns]
         kinds = [str(getattr(column, "dtype", "")) for column in columns]
         if any(not _is_numeric(kind) for kind in kinds):
-            return _encode_columns(
+            return encode_columns(
                 as_objects(column.to_list() if hasattr(column, "to_list") else column) for column in columns
             )
         x = _table_to_array(x)
@@ -484,12 +484,13 @@ def as_categories(x: Any) -> Categories:
     if array.dtype.kind in "OU" or array.dtype.kind == "S":
         as_numbers = _as_numbers(array)
         if as_numbers is None:
-            return _encode_columns(array.T)
+            return encode_columns(array.T)
         array = as_numbers
     return Categories(_as_code_matrix(array), None)
 
 
-def _encode_columns(columns: Iterable[Values]) -> Categories:
+def encode_columns(columns: Iterable[Values]) -> Categories:
+    """Number the distinct values of each column in sorted order, under these values as names."""
     codes, keys = zip(*map(encode, columns), strict=True)
     return Categories(np.stack(codes, axis=1), keys)
 

@@ -468,8 +468,10 @@ class Family(DataclassOptions, ABC, Generic[S]):
         """
         return self.estimate(statistic)
 
+    searches_near: ClassVar[bool] = False  # whether `estimate_near` differs from `estimate`
+
     def estimate_near(self, statistic: S, decisions: Decisions) -> Distribution:  # noqa: ARG002  # the contract
-        """Estimate as `estimate` does; a search may begin at the `decisions` about a part of the rows."""
+        """Estimate by a search that begins at the `decisions` about a part of the rows, and may end nearby."""
         return self.estimate_decided(statistic, None)
 
     def check_decisions(self, statistic: S, decisions: Decisions | None) -> None:  # noqa: ARG002  # the contract

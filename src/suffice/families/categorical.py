@@ -10,7 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice import _core
-from suffice.core.arrays import Array, Categories, Codes, Positions, Values, as_categories, refuse_at, refuse_infinite
+from suffice.core.arrays import (
+    Array,
+    Categories,
+    Codes,
+    Positions,
+    Values,
+    as_categories,
+    encode_columns,
+    refuse_at,
+    refuse_infinite,
+)
 from suffice.core.errors import MismatchError
 from suffice.core.priors import Dirichlet
 from suffice.core.statistics import Counts
@@ -152,18 +162,17 @@ def recoded(x: Categories, known: Sequence[Values]) -> NDArray[np.int32]:
 def numbered(x: Categories, counts: Counts) -> Values:
     """Return the codes of the categories of `x` among those counted; an unknown one has the code after the last."""
     known = counts.keys
+    if x.keys is None and x.codes.dtype.kind == "f":
+        refuse_infinite(x.codes)
     if x.keys is None and known is None:
-        if x.codes.dtype.kind == "f":
-            refuse_infinite(x.codes)
         return x.codes
     if x.keys is None and not (x.codes >= 0).any():  # nothing but missing entries
         return np.full(x.codes.shape, -1, dtype=np.int32)
     if known is None and not counts.sizes.any():  # no category was seen in training: all are unknown
         return np.where(x.codes < 0, np.nan, 0.0)
-    if known is None or x.keys is None:
-        before, now = ("numbers", "strings") if known is None else ("strings", "numbers")
-        raise MismatchError(f"The categories were {before} in training and are {now} here")
-    return recoded(x, known)
+    # Numbers from a file or a dict are names, and numbers of an array are codes: both are met by their values.
+    known = tuple(np.arange(size) for size in counts.sizes) if known is None else known
+    return recoded(encode_columns(x.codes.T) if x.keys is None else x, known)
 
 
 def numbered_together(columns: Sequence[Categories], counts: Sequence[Counts]) -> Categories:

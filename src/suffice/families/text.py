@@ -178,6 +178,7 @@ class Text(Family[WordCounts]):
         return self.estimate_decided(counts, None)
 
     decides = derived(lambda self: self.automatic)
+    searches_near: ClassVar = True
 
     def estimate_near(self, counts: WordCounts, decisions: Decisions) -> TextDistribution:
         """Estimate the event model; the search for the smoothing begins at what was found before."""

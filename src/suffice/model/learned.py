@@ -161,8 +161,14 @@ class Learned:
         return True
 
     def search_near(self, before: Learned) -> None:
-        """Begin a search, where there is one, at what was decided about fewer rows."""
-        self.__dict__["_near"] = before.decided.decisions
+        """Begin a search at what was decided about fewer rows, if the family has one that can."""
+        if self.family.searches_near:
+            self.__dict__["_near"] = before.decided.decisions
+
+    @property
+    def is_near(self) -> bool:
+        """Whether a search begins at what was decided about fewer rows, and so may end elsewhere than a whole one."""
+        return self.__dict__.get("_near") is not None
 
     def decide(self, calibrate: Calibrate) -> None:
         """Search for all that answers need and that takes long, unless it is known."""
