@@ -12,7 +12,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
