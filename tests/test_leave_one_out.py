@@ -342,6 +342,14 @@ def test_light_rows_are_not_lost_where_a_heavy_one_is_left_out(estimator):
         np.testing.assert_allclose(found[i], rest.predict_proba(x[[i]])[0], rtol=0, atol=1e-6)
 
 
+def test_rounding_leaves_no_value_that_only_the_row_had():
+    """0.3 − 0.1 − 0.2 is not 0: without its only false row a class has none, and says so."""
+    x, y, weight = np.array([[0.0], [1.0], [0.0], [1.0]]), np.array(list("aabb")), np.array([0.2, 0.1, 1.0, 1.0])
+    clf = BernoulliNB(alpha=0.0, force_alpha=True).fit(x, y, weight)
+    with np.errstate(divide="ignore"):
+        assert_allclose(clf.leave_one_out(x, y, weight)[0], [-np.inf, 0.0], atol=1e-12)
+
+
 def test_words_of_one_document_are_gone_from_every_complement_without_it():
     """Without a prior, log 0 is bounded: no closed form may be used."""
     x, y = np.array([[1.0, 0, 2], [0, 1, 1], [1, 1, 0], [2, 0, 0]]), np.array(list("aabb"))
