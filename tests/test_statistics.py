@@ -25,6 +25,7 @@ from suffice import (
 )
 from suffice.core.arrays import Categories
 from suffice.core.statistics import Batch, Blocks
+from suffice.model import storage
 
 same_kind = st.integers(0, 12)
 
@@ -178,6 +179,12 @@ def test_categories_of_other_types_cannot_be_one_column():
     b = ByClass.of(Counts, np.array([[1]]), [0])
     with pytest.raises(MismatchError, match="Column 0"):
         a + b
+
+
+def test_rows_without_any_value_are_one_statistic_whatever_rows_were_taken_away():
+    named = np.array([["b"], [None]], object)
+    left = ByClass.of(Counts, named, [0, 0]) - ByClass.of(Counts, named[:1], [0])
+    assert storage.to_bytes(left) == storage.to_bytes(ByClass.of(Counts, named[1:], [0]))
 
 
 def test_what_was_never_added_cannot_be_taken_away():

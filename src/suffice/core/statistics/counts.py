@@ -53,6 +53,11 @@ class Counts(Statistic):
     rest: Annotated[Array | None, Held("classes", "categories", 2)] = None
     class_fields = ("weight", "rest")
 
+    def __post_init__(self) -> None:
+        """Drop `keys` without any value: no rows are one statistic, whatever values were there before."""
+        if self.keys is not None and not self.sizes.any():
+            object.__setattr__(self, "keys", None)
+
     @classmethod
     def empty(cls, classes: int, columns: int) -> Self:
         """Summarize no rows."""
