@@ -43,7 +43,7 @@ from suffice.discriminant_analysis import LinearDiscriminantAnalysis
 from suffice.errors import MissingPackageError, SufficeError
 from suffice.estimators.generative_classifier import GenerativeClassifier
 
-PARTS = 4  # of the seconds of all attacks: in ten minutes some 10 000 steps
+PARTS = 7  # of the seconds of all attacks: in ten minutes some 10 000 steps
 STEPS = 30  # of a sequence
 SEQUENCES = 4  # of a case, one after the other
 BOUND = 1e-6  # by which probabilities may differ
