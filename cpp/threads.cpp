@@ -48,8 +48,8 @@ struct Task {
     void (*call)(void* context, int slot);
     void* context;
     std::atomic<int> running{0};
-    std::mutex lock;
-    std::condition_variable ended;
+    std::mutex lock{};
+    std::condition_variable ended{};
 
     void end_one() {
         std::lock_guard hold(lock);  // also while notifying: the task is gone when the last one has ended

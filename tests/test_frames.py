@@ -627,6 +627,12 @@ def test_arrays_take_the_types_of_their_source(name):
     np.testing.assert_array_equal(numbers(found.column("count")), filled["count"])
 
 
+def test_times_of_nanoseconds_stay_times_in_an_array_of_several_kinds():
+    times = np.array(["2020-01-01", "2020-01-02"], "M8[ns]")
+    found = table_like({"when": times, "x": np.array([0.5, 1.5])}, np.zeros((2, 2)))
+    assert found.tolist() == [[times[0], 0.5], [times[1], 1.5]]
+
+
 def test_values_that_do_not_fit_keep_a_type_that_holds_them():
     source = pandas_frame()
     values = {

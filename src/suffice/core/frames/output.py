@@ -8,9 +8,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.core.arrays import as_strings
+from suffice.core.arrays import as_objects, as_strings
 from suffice.core.frames.frame import Column, Frame, is_text, value_type
 from suffice.core.frames.input import as_frame, is_a, is_in_memory
+from suffice.core.labels import label_list
 
 Table: TypeAlias = Any  # a table of any type that `as_frame` reads
 
@@ -268,7 +269,7 @@ def _as_array(columns: dict[str, Column], n: int, source: NDArray[Any]) -> NDArr
     if parts:
         kinds = {"number" if part.dtype.kind in "iuf" else part.dtype.kind for part in parts}
         # One NumPy type holds columns of one kind without changing values.
-        matrix = np.stack(parts if len(kinds) == 1 else [part.astype(object) for part in parts], axis=1)
+        matrix = np.stack(parts if len(kinds) == 1 else [as_objects(label_list(part)) for part in parts], axis=1)
     if not isinstance(source, np.ma.MaskedArray):
         return matrix
     missing = np.array([np.asarray(column.is_null(nan_is_null=True)) for column in columns.values()], dtype=bool)
