@@ -105,7 +105,7 @@ class Pairs(Statistic):
         return replace(self, weight=value, rest=rest)
 
     def _cells_within(self, columns: NDArray[np.uint8]) -> NDArray[np.int32]:
-        """Return the cell of each row within every pair, (pairs, rows), or one beyond its cells if a code is missing."""
+        """Return the cell of each row within every pair, (pairs, rows); one beyond its cells if a code is missing."""
         known = np.where(columns < self.sizes[:, None], columns, np.int32(NO_CELL))
         out = np.empty((self.n_pairs, columns.shape[1]), np.int32)
         for cells, (first, second) in zip(out, self.pairs.T.tolist(), strict=True):
