@@ -13,16 +13,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
+import numpy as np
+
 from suffice.core.arrays import Array, Codes
 from suffice.core.parallel import in_threads
 from suffice.core.statistics import Batch
 from suffice.families.product import Block
 from suffice.model.cosine_expert import CosineExpert
+from suffice.model.exponents import folds_of
 from suffice.model.features import Features
 from suffice.model.linear_expert import LinearExpert
-from suffice.model.quadratic_expert import QuadraticExpert
+from suffice.model.quadratic_expert import QuadraticExpert, most_apart, numbers_of
 
 Expert: TypeAlias = LinearExpert | QuadraticExpert | CosineExpert
+ROWS_TO_CHOOSE = 20  # for each column: of more, columns that were chosen by all rows hardly look too good
 EXPERTS: tuple[type[Expert], ...] = (LinearExpert, QuadraticExpert, CosineExpert)
 
 
@@ -37,6 +41,37 @@ def fit_experts(
     features = Features.fit(blocks, batch, weight)
 
     def fitted(expert: type[Expert]) -> tuple[Expert, Array] | None:
-        return expert.fit(features, batch, codes, weight, classes, log_prior)
+        found = expert.fit(features, batch, codes, weight, classes, log_prior)
+        if found is not None and isinstance(found[0], QuadraticExpert):
+            return found[0], _chosen_by_others(*found, features, batch, codes, weight, classes, log_prior)
+        return found
 
     return [found for found in in_threads(fitted, EXPERTS, batch.n * features.size) if found is not None]
+
+
+def _chosen_by_others(
+    expert: QuadraticExpert,
+    left_out: Array,
+    features: Features,
+    batch: Batch,
+    codes: Codes,
+    weight: Array,
+    classes: int,
+    log_prior: Array,
+) -> Array:
+    """Let the other folds choose for each fold the columns of an expert that takes some of many.
+
+    Of many columns some differ between the classes by chance, and the rows that chose these would show the expert as
+    too good. Many rows are not deceived so.
+    """
+    numbers = numbers_of(features)
+    if numbers.size == expert.features.size or batch.n >= ROWS_TO_CHOOSE * numbers.size:
+        return left_out
+    z, out = numbers.matrix(batch), left_out.copy()
+    for fold in folds_of(len(left_out)):
+        others = np.r_[: fold.start, fold.stop : batch.n]
+        best = most_apart(z[others], codes[others], weight[others], classes)
+        found = QuadraticExpert.fit(numbers.of(best), batch, codes, weight, classes, log_prior)
+        if found is not None:
+            out[fold] = found[1][fold]
+    return out

@@ -16,7 +16,7 @@ features of a kind those of columns with the highest entropy have.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
@@ -230,6 +230,10 @@ class Features:
                     kept[i].append(kind)
                     left -= size
         return cls(tuple(columns))._with(kept)
+
+    def of(self, places: Iterable[int]) -> Features:
+        """Return the features of some of the columns, by their places."""
+        return Features(tuple(self.columns[j] for j in places))
 
     @staticmethod
     def _of_columns(

@@ -106,13 +106,13 @@ class QuadraticExpert:
         Return None if there are fewer than two columns of numbers. Of more than 60 those are taken whose class means
         differ most.
         """
-        features = _numbers(features)
+        features = numbers_of(features)
         z = features.matrix(batch)
         if features.size < 2 or not can_learn(codes, weight, features.size):
             return None
         if features.size > MOST_COLUMNS:
-            best = _most_apart(z, codes, weight, classes)
-            features, z = Features(tuple(features.columns[j] for j in best)), z[:, best]
+            best = most_apart(z, codes, weight, classes)
+            features, z = features.of(best), z[:, best]
         scatters, p = ClassScatters.of(z, codes, weight, classes), features.size
         found: list[tuple[float, QuadraticExpert, Array]] = []
         first = slice(len(log_prior) if log_prior.ndim == 2 else None)  # rows that are left out
@@ -127,7 +127,7 @@ class QuadraticExpert:
     def check_agreement(self) -> None:
         """Raise an error if the features are not the scores of the columns, or a matrix has no inverse."""
         p = self.mean.shape[1]
-        if _numbers(self.features).size != self.features.size or self.features.size != p:
+        if numbers_of(self.features).size != self.features.size or self.features.size != p:
             raise MismatchError(f"features must be the scores of {p} columns of numbers")
         if not (np.diagonal(self.whitening, axis1=1, axis2=2) > 0).all() or np.triu(self.whitening, 1).any():
             raise MismatchError("whitening must be lower triangular with a positive diagonal")
@@ -284,13 +284,13 @@ class QuadraticExpert:
         return [Term(", ".join(shown), shown, formula)]
 
 
-def _numbers(features: Features) -> Features:
+def numbers_of(features: Features) -> Features:
     """Keep the scores of numbers, but not of whether an entry is missing."""
     columns = features.only("scores").columns
     return Features(tuple(c for c in columns if isinstance(c, NumberFeatures) and not c.missing))
 
 
-def _most_apart(z: Array, codes: Codes, weight: Array, classes: int) -> NDArray[np.intp]:
+def most_apart(z: Array, codes: Codes, weight: Array, classes: int) -> NDArray[np.intp]:
     """Return the columns that have the largest share of their squares between classes, in ascending order."""
     n = np.bincount(codes, weights=weight, minlength=classes) + PULL
     between = (class_sums(z, codes, weight, classes) ** 2 / n[:, None]).sum(axis=0)

@@ -318,7 +318,8 @@ class Parts:
             if a:
                 out += a * np.maximum(group.leave_one_out(x, codes, unit), -1e300)
         some = [*exponents[apart], *exponents[len(self.family.blocks) :]]
-        for a, part in zip(some, self.columns_left_out(x, codes, unit, apart), strict=True):
+        places = [*apart, *range(len(self.family.blocks), len(exponents))]
+        for a, part in zip(some, self.columns_left_out(x, codes, unit, places), strict=True):
             if a:
                 out += a * np.maximum(part, -1e300)
         return out
@@ -326,23 +327,28 @@ class Parts:
     def columns_left_out(self, x: Batch, codes: Codes, unit: Array, places: Sequence[int] | None = None) -> list[Array]:
         """Return the log-densities of each block and found column without the row, (rows, classes).
 
-        `places` are those of some blocks.
+        `places` are those of some blocks, then of some found columns.
         """
-        out = self.family.block_leave_one_out(
-            self.learned.estimated.statistic, self.naive(), x, codes, unit, places=places
-        )
         own = len(self.family.blocks)
-        each = [
-            *zip(
-                self.family.found, self.statistic.parts[own + 1 :], self.distributions, x.parts[own + 1 :], strict=False
-            )
-        ]
+        asked = range(own + len(self.family.found)) if places is None else places
+        blocks = [j for j in asked if j < own]
+        out = self.family.block_leave_one_out(
+            self.learned.estimated.statistic, self.naive(), x, codes, unit, places=blocks
+        )
+        found = zip(
+            self.family.found, self.statistic.parts[own + 1 :], self.distributions, x.parts[own + 1 :], strict=False
+        )
+        each = [one for j, one in enumerate(found, own) if j in asked]
         out += in_threads(lambda one: one[0].family.leave_one_out(*one[1:], codes, unit), each, len(codes) * len(each))
         return out
 
-    def silent_left_out(self, x: Batch, codes: Codes, unit: Array) -> dict[int, Array]:
-        """Return the same of blocks that do not vote, as if they did."""
-        own = {j: part.as_voting for j, part in enumerate(self.naive().parts) if isinstance(part, SilentDistribution)}
+    def silent_left_out(
+        self, x: Batch, codes: Codes, unit: Array, places: Sequence[int] | None = None
+    ) -> dict[int, Array]:
+        """Return the same of blocks that do not vote, as if they did. `places` are those of some blocks."""
+        parts = self.naive().parts
+        asked = range(len(parts)) if places is None else [j for j in places if j < len(parts)]
+        own = {j: part.as_voting for j in asked if isinstance(part := parts[j], SilentDistribution)}
 
         def left_out(j: int) -> Array:
             family, statistic = self.family.blocks[j].family, self.learned.estimated.statistic.parts[j]

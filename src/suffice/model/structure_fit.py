@@ -6,6 +6,7 @@ evidence, and from exponents that were fitted without the row. The pool weighs t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -35,6 +36,7 @@ ENOUGH_ROWS = 5000  # that exponents are fitted on, if there are so many
 MOST_CELLS = 1 << 21  # rows × classes that are scored: fewer rows tell enough where classes are many
 LEAST = np.log(1e-12)  # lower bound of a log-prior
 WORTH = 2.0  # standard errors of the log-loss that cosines must gain
+BLOCKS_AT_ONCE = 64  # whose evidence is computed at a time, where only their sum is needed
 NEGLIGIBLE = 0.02  # a member of the pool with less weight is left out
 
 
@@ -66,19 +68,23 @@ def _fit_structure(learned: Learned, name: StructureName) -> Structure | None:
     some = some[: max(_affordable(exponents, classes), ENOUGH_ROWS)]
     rows, log_prior = x[some], np.maximum(log_prior, LEAST)
     pool = Pool(codes[some], kept.weight[some], relative(log_prior[some]))
-    if many:  # their sum is enough
-        ones = (np.arange(columns) < len(family.blocks)).astype(np.float64)
-        whole = relative(bounded(parts.sum_left_out(rows, codes[some], unit[some], ones)))
-    else:
-        left_out = parts.columns_left_out(rows, codes[some], unit[some])
-        for j, part in parts.silent_left_out(rows, codes[some], unit[some]).items():
-            left_out[j] = part
-        each = in_threads(lambda part: relative(bounded(part)), left_out, len(left_out) * len(some) * classes)
+
+    def left_out(places: Sequence[int]) -> list[Array]:
+        """Return the evidence of blocks and found columns, which vote where the other folds say so."""
+        found = dict(zip(places, parts.columns_left_out(rows, codes[some], unit[some], places), strict=True))
+        found |= parts.silent_left_out(rows, codes[some], unit[some], places)
+        each = in_threads(lambda part: relative(bounded(part)), found.values(), len(found) * len(some) * classes)
+        pool.choose_by_others(each)
+        return each
+
+    each = [] if many else left_out(range(columns))
 
     def exponents_of_columns() -> list[Member]:
-        if many:
-            return [pool.naive(whole, columns, len(family.blocks))]
-        pool.choose_by_others(each)
+        if many:  # their sum is enough
+            summed = np.zeros((classes - 1, len(some)))
+            for lo in range(0, len(family.blocks), BLOCKS_AT_ONCE):
+                summed += sum(left_out(range(lo, min(lo + BLOCKS_AT_ONCE, len(family.blocks)))))
+            return [pool.naive(summed, columns, len(family.blocks))]
         evidence = np.zeros((classes - 1, len(some), exponents), np.float32)  # half the memory to read
 
         def fill(lo: int) -> None:

@@ -18,6 +18,7 @@ from suffice.core.validation import Held
 
 MISSING = 255  # the code of a missing value
 MOST_CODES = 250  # of a column
+NO_CELL = 1 << 20  # beyond all cells of a pair
 AT_ONCE = 1 << 22  # entries of rows with weights whose cells are computed at a time
 
 
@@ -82,7 +83,10 @@ class Pairs(Statistic):
             found = replace(onto, weight=onto.weight.copy())
             onto = None
         columns, codes = np.ascontiguousarray(x.T), np.ascontiguousarray(codes, np.int32)
-        if weight is None or (weight == 1.0).all():
+        repeats = None if weight is None else _few_repeats(weight)
+        if repeats is not None:  # as kept rows, of which few are equal: rows are counted faster than weights are added
+            columns, codes = np.repeat(columns, repeats, axis=1), np.repeat(codes, repeats)
+        if weight is None or repeats is not None or (weight == 1.0).all():
             _core.pair_counts(columns, found.sizes, found.pairs, found.offsets, codes, classes, found.weight)
         else:
             found = found._weighted(columns, codes, weight)
@@ -95,11 +99,19 @@ class Pairs(Statistic):
         step = max(AT_ONCE // max(self.n_pairs, 1), 1)
         for lo in range(0, len(some), step):
             rows = some[lo : lo + step]
-            cells = (self.cells(columns[:, rows]) - self.offsets[:-1]).astype(np.int32)
-            cells[cells < 0] = -1
-            _core.category_counts(cells, codes[rows], len(self.weight), weight[rows], self.offsets, self.weight, low)
+            found = codes[rows], len(self.weight), weight[rows]
+            _core.category_counts(self._cells_within(columns[:, rows]).T, *found, self.offsets, self.weight, low)
         value, rest = added(self.weight, low, n)
         return replace(self, weight=value, rest=rest)
+
+    def _cells_within(self, columns: NDArray[np.uint8]) -> NDArray[np.int32]:
+        """Return the cell of each row within every pair, (pairs, rows); one beyond its cells if a code is missing."""
+        known = np.where(columns < self.sizes[:, None], columns, np.int32(NO_CELL))
+        out = np.empty((self.n_pairs, columns.shape[1]), np.int32)
+        for cells, (first, second) in zip(out, self.pairs.T.tolist(), strict=True):
+            np.multiply(known[first], np.int32(self.sizes[second]), out=cells)
+            cells += known[second]
+        return out
 
     def cells(self, columns: NDArray[np.uint8]) -> NDArray[np.int64]:
         """Return the cell of each row in every pair, (rows, pairs), of codes (columns, rows); −1 if one is missing."""
@@ -160,3 +172,11 @@ class Pairs(Statistic):
 def cell_offsets(sizes: NDArray[np.int64], pairs: NDArray[np.int32]) -> NDArray[np.int64]:
     """Return where the cells of each pair start, and where the last ones end."""
     return starts(sizes[pairs[0]] * sizes[pairs[1]])
+
+
+def _few_repeats(weight: Array) -> NDArray[np.int64] | None:
+    """Return how often rows count, where that is other than once, a number of times, and twice on average at most."""
+    if not weight.sum() <= 2 * len(weight) or (weight == 1.0).all():
+        return None
+    repeats = weight.astype(np.int64)
+    return repeats if (repeats == weight).all() else None
