@@ -1,7 +1,8 @@
 // Random cosines of rows of numbers and categories, and linear scores of them.
 //
 // A category adds one row of frequencies, so indicators are never multiplied out. Angles are float32, in turns: their
-// digits are enough for cosines whose frequencies are random. Sums of scores are float64.
+// digits are enough for cosines whose frequencies are random. Sums of scores are float64, but for a few products each.
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -13,6 +14,7 @@ namespace suffice {
 namespace {
 
 constexpr Index lanes = 16;
+constexpr Index most_numbers = 1 << 11;  // of the sums of a block of rows, which stay in the first cache
 
 // cos 2πt = sin 2π(¼ − |t − round t|), by the series of the sine, which is within 6e-8 for a quarter of a turn.
 SUFFICE_INLINE Sixteen cosine_of_turns(Sixteen t) {
@@ -30,59 +32,77 @@ SUFFICE_INLINE Sixteen cosine_of_turns(Sixteen t) {
 
 // The cosines d .. d + 16 n - 1 of one row.
 template <int n>
-SUFFICE_INLINE void add_frequencies(const Cosines& of, const float* x, const std::int32_t* code, Index d, float* out) {
-    Sixteen angle[n];
-    for (int v = 0; v < n; ++v) angle[v] = load<Sixteen>(of.phase + d + v * lanes);
+SUFFICE_INLINE void cosines_of_row(const Cosines& of, const float* x, const std::int32_t* code, Index d, Sixteen* out) {
+    for (int v = 0; v < n; ++v) out[v] = load<Sixteen>(of.phase + d + v * lanes);
     for (Index j = 0; j < of.numbers; ++j) {
         const float* row = of.frequency + of.at[j] * of.cosines + d;
-        SUFFICE_UNROLL(4)
-        for (int v = 0; v < n; ++v) angle[v] += x[j] * load<Sixteen>(row + v * lanes);
+        SUFFICE_UNROLL(8)
+        for (int v = 0; v < n; ++v) out[v] += x[j] * load<Sixteen>(row + v * lanes);
     }
     for (Index j = 0; j < of.categories; ++j) {
         if (code[j] < 0 || code[j] >= of.features) continue;
         const float* row = of.frequency + code[j] * of.cosines + d;
-        SUFFICE_UNROLL(4)
-        for (int v = 0; v < n; ++v) angle[v] += load<Sixteen>(row + v * lanes);
+        SUFFICE_UNROLL(8)
+        for (int v = 0; v < n; ++v) out[v] += load<Sixteen>(row + v * lanes);
     }
-    for (int v = 0; v < n; ++v) {
-        const Sixteen cosine = cosine_of_turns(angle[v]);
-        std::memcpy(out + d + v * lanes, &cosine, sizeof cosine);
-    }
+    for (int v = 0; v < n; ++v) out[v] = cosine_of_turns(out[v]);
 }
 
-SUFFICE_INLINE Eight as_double(const float* from) { return to_double(load<HalfSixteen>(from)); }
-
-SUFFICE_INLINE void cosines_of_row(const Cosines& of, const float* x, const std::int32_t* code, float* out) {
-    Index d = 0;
-    for (; d + 4 * lanes <= of.cosines; d += 4 * lanes) add_frequencies<4>(of, x, code, d, out);
-    for (; d < of.cosines; d += lanes) add_frequencies<1>(of, x, code, d, out);
+// Call body(i, d, cosine) for n · 16 cosines of every row, and then for the next ones: so few rows of frequencies stay in
+// the first cache.
+template <int n, class Body>
+SUFFICE_INLINE Index for_cosines(const Cosines& of, const float* x, const std::int32_t* code, Index rows, Index d,
+                                 Body body) {
+    for (; d + n * lanes <= of.cosines; d += n * lanes)
+        for (Index i = 0; i < rows; ++i) {
+            Sixteen cosine[n];
+            cosines_of_row<n>(of, x + i * of.numbers, code + i * of.categories, d, cosine);
+            body(i, d, cosine);
+        }
+    return d;
 }
 
 void block_cosines(const Cosines& of, const float* x, const std::int32_t* code, Index rows, float* out) {
     const float height = float(of.height);
-    for (Index i = 0; i < rows; ++i, x += of.numbers, code += of.categories, out += of.cosines) {
-        cosines_of_row(of, x, code, out);
-        for (Index d = 0; d < of.cosines; ++d) out[d] *= height;
-    }
+    auto write = [&](int n) {
+        return [=, &of](Index i, Index d, Sixteen* cosine) {
+            for (int v = 0; v < n; ++v) {
+                cosine[v] *= height;
+                std::memcpy(out + i * of.cosines + d + v * lanes, &cosine[v], sizeof cosine[v]);
+            }
+        };
+    };
+    const Index done = for_cosines<4>(of, x, code, rows, 0, write(4));
+    for_cosines<1>(of, x, code, rows, done, write(1));
 }
 
-void block_scores(const Cosines& of, const float* x, const std::int32_t* code, Index rows, const double* coef,
-                  const double* intercept, Index classes, float* cosine, double* out) {
-    for (Index i = 0; i < rows; ++i, x += of.numbers, code += of.categories) {
-        cosines_of_row(of, x, code, cosine);
-        for (Index c = 0; c < classes; ++c) {
-            const double* row = coef + c * of.cosines;
-            Eight a = {}, b = {};
-            for (Index d = 0; d < of.cosines; d += lanes) {
-                a += as_double(cosine + d) * load<Eight>(row + d);
-                b += as_double(cosine + d + 8) * load<Eight>(row + d + 8);
+// Products of eight cosines are summed in float32, and their sums in float64. `sum` has eight numbers for each row and class.
+void block_scores(const Cosines& of, const float* x, const std::int32_t* code, Index rows, const float* coef,
+                  const double* intercept, Index classes, double* sum, double* out) {
+    std::fill_n(sum, rows * classes * 8, 0.0);
+    auto add = [&](int n) {
+        return [=, &of](Index i, Index d, const Sixteen* cosine) {
+            for (Index c = 0; c < classes; ++c) {
+                const float* own = coef + c * of.cosines + d;
+                Sixteen part = cosine[0] * load<Sixteen>(own);
+                for (int v = 1; v < n; ++v) part += cosine[v] * load<Sixteen>(own + v * lanes);
+                double* to = sum + (i * classes + c) * 8;
+                HalfSixteen half[2];
+                std::memcpy(half, &part, sizeof part);
+                const Eight added = load<Eight>(to) + (to_double(half[0]) + to_double(half[1]));
+                std::memcpy(to, &added, sizeof added);
             }
-            a += b;
-            double sum = 0;
-            for (int v = 0; v < 8; ++v) sum += a[v];
-            out[i * classes + c] = intercept[c] + of.height * sum;
+        };
+    };
+    const Index done = for_cosines<8>(of, x, code, rows, 0, add(8));
+    for_cosines<1>(of, x, code, rows, done, add(1));
+    for (Index i = 0; i < rows; ++i)
+        for (Index c = 0; c < classes; ++c) {
+            const double* from = sum + (i * classes + c) * 8;
+            double total = 0;
+            for (int v = 0; v < 8; ++v) total += from[v];
+            out[i * classes + c] = intercept[c] + of.height * total;
         }
-    }
 }
 
 }  // namespace
@@ -94,33 +114,36 @@ SUFFICE_DISPATCH(cosine_score_block, block_scores)
 
 namespace {
 
+// Call work(lo, x, code, rows, sum) for blocks of rows, with room for `numbers` doubles of each row at `sum`.
 template <class Work>
-void for_rows(const Cosines& of, const float* x, const std::int32_t* code, Index rows, Work work) {
-    constexpr Index block_rows = 256;
+void for_rows(const Cosines& of, const float* x, const std::int32_t* code, Index rows, Index numbers, Work work) {
+    const Index block_rows = std::clamp<Index>(most_numbers / std::max<Index>(numbers, 1), 8, 256);
     const Index blocks = (rows + block_rows - 1) / block_rows;
     const int threads = threads_for(rows * of.cosines / lanes * (of.numbers + of.categories + 8), blocks);
     std::vector<Buffer> scratch;
-    for (int t = 0; t < threads; ++t) scratch.emplace_back(of.cosines);
+    for (int t = 0; t < threads; ++t) scratch.emplace_back(block_rows * numbers);
     for_blocks(blocks, threads, [&](Index b, int slot) {
         const Index lo = b * block_rows;
-        work(lo, x + lo * of.numbers, code + lo * of.categories, std::min(block_rows, rows - lo),
-             reinterpret_cast<float*>(scratch[slot].data()));
+        work(lo, x + lo * of.numbers, code + lo * of.categories, std::min(block_rows, rows - lo), scratch[slot].data());
     });
 }
 
 }  // namespace
 
 void cosines(const Cosines& of, const float* x, const std::int32_t* code, Index rows, float* out) {
-    for_rows(of, x, code, rows, [&](Index lo, const float* numbers, const std::int32_t* codes, Index n, float*) {
+    for_rows(of, x, code, rows, 0, [&](Index lo, const float* numbers, const std::int32_t* codes, Index n, double*) {
         fast::cosine_block(of, numbers, codes, n, out + lo * of.cosines);
     });
 }
 
 void cosine_scores(const Cosines& of, const float* x, const std::int32_t* code, Index rows, const double* coef,
                    const double* intercept, Index classes, double* out) {
-    for_rows(of, x, code, rows, [&](Index lo, const float* numbers, const std::int32_t* codes, Index n, float* cosine) {
-        fast::cosine_score_block(of, numbers, codes, n, coef, intercept, classes, cosine, out + lo * classes);
-    });
+    const std::vector<float> own(coef, coef + classes * of.cosines);
+    for_rows(of, x, code, rows, 8 * classes,
+             [&](Index lo, const float* numbers, const std::int32_t* codes, Index n, double* sum) {
+                 fast::cosine_score_block(of, numbers, codes, n, own.data(), intercept, classes, sum,
+                                          out + lo * classes);
+             });
 }
 
 #endif

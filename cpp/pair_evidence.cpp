@@ -30,7 +30,8 @@ SUFFICE_DISPATCH(ratios_of_row, log_ratios)
 
 namespace {
 
-constexpr Index block_bytes = 1 << 18;  // of evidence, which stays in the second cache
+constexpr Index block_bytes = 1 << 17;  // of evidence, which stays in the second cache
+constexpr Index fewest_rows = 32, most_rows = 1024;
 constexpr Index few_cells = 256;        // whose ratios stay in the first cache
 
 // The weight of each code of the first and the second column of a pair, and of all, in one class.
@@ -73,8 +74,9 @@ namespace {
 template <class T, int few, class Own>  // classes, 0: any number
 SUFFICE_INLINE void left_out_block(const CodedColumns& x, const ColumnPairs& of, const Rows& rows, const T* table,
                                    const double* exponents, const std::int32_t* to, Index width, Index lo, Index hi,
-                                   Own own, T* out) {
-    const Index K = few ? few : rows.classes;
+                                   Own own, T* apart, T* out) {
+    const Index K = few ? few : rows.classes, n = hi - lo;
+    std::int32_t cell[most_rows];
     for (Index q = 0; q < of.pairs; ++q) {
         const std::uint8_t* first = x.codes + of.first[q] * x.rows;
         const std::uint8_t* second = x.codes + of.second[q] * x.rows;
@@ -82,17 +84,29 @@ SUFFICE_INLINE void left_out_block(const CodedColumns& x, const ColumnPairs& of,
         const T* start = table + of.offsets[q] * 2 * K;
         const T exponent = T(exponents[q]);
         const Index at = to[q], other = to[of.pairs + q];
+        // Cells of all rows are asked for before the first is read: they lie anywhere.
         for (Index i = lo; i < hi; ++i) {
             const std::uint32_t a = first[i], b = second[i];
-            if (a >= height || b >= w) continue;
-            const T* said = start + Index(a * w + b) * 2 * K;
+            cell[i - lo] = a < height && b < w ? std::int32_t(a * w + b) : -1;
+            const T* said = start + Index(std::max(cell[i - lo], 0)) * 2 * K;
+            prefetch(said), prefetch(said + K), prefetch(said + 2 * K - 1);
+        }
+        for (Index i = lo; i < hi; ++i) {
+            if (cell[i - lo] < 0) continue;
+            const std::uint32_t a = first[i], b = second[i];
+            const T* said = start + Index(cell[i - lo]) * 2 * K;
             const Index y = rows.code[i];
             const T mine = rows.weight[i] == 1.0 ? said[K + y] : T(own(q, a, b, i)), base = y == 0 ? mine : said[0];
-            for (Index k = 1; k < K; ++k) {
-                const T apart = exponent * ((k == y ? mine : said[k]) - base);
-                T* row = out + ((k - 1) * x.rows + i) * width;
-                row[at] += apart;
-                if (other != at) row[other] += apart;
+            for (Index k = 1; k < K; ++k) apart[(k - 1) * n + i - lo] = exponent * (said[k] - base);
+            if (y) apart[(y - 1) * n + i - lo] = exponent * (mine - base);
+        }
+        for (Index k = 1; k < K; ++k) {
+            const T* from = apart + (k - 1) * n;
+            T* row = out + ((k - 1) * x.rows + lo) * width;
+            for (Index i = 0; i < n; ++i, row += width) {
+                if (cell[i] < 0) continue;
+                row[at] += from[i];
+                if (other != at) row[other] += from[i];
             }
         }
     }
@@ -104,7 +118,7 @@ template <class T>
 void pair_left_out(CodedColumns x, ColumnPairs of, Rows rows, const double* counts, const double* ratios,
                    const double* own, const double* exponents, const std::int32_t* to, Index width, T* out) {
     const Index cells = of.offsets[of.pairs], K = rows.classes, each = (K - 1) * width * Index(sizeof(T));
-    const Index block_rows = std::clamp<Index>(block_bytes / std::max<Index>(each, 1), 32, 1024);
+    const Index block_rows = std::clamp<Index>(block_bytes / std::max<Index>(each, 1), fewest_rows, most_rows);
     const Index blocks = (x.rows + block_rows - 1) / block_rows;
     const bool odd = std::any_of(rows.weight, rows.weight + x.rows, [](double weight) { return weight != 1.0; });
     std::vector<Margins> margins(odd ? of.pairs * K : 0);
@@ -126,10 +140,12 @@ void pair_left_out(CodedColumns x, ColumnPairs of, Rows rows, const double* coun
         const Margins& m = margins[q * K + y];
         return std::log(ratio(counts[y * cells + cell], m.of[a], m.second()[b], m.total(), rows.weight[i]));
     };
-    for_blocks(blocks, threads_for(4 * x.rows * of.pairs * K, blocks), [&](Index block, int) {
+    const int threads = threads_for(4 * x.rows * of.pairs * K, blocks);
+    std::vector<std::vector<T>> apart(threads, std::vector<T>((K - 1) * block_rows));
+    for_blocks(blocks, threads, [&](Index block, int slot) {
         const Index lo = block * block_rows, hi = std::min(x.rows, lo + block_rows);
-        K == 2 ? left_out_block<T, 2>(x, of, rows, table.data(), exponents, to, width, lo, hi, other, out)
-               : left_out_block<T, 0>(x, of, rows, table.data(), exponents, to, width, lo, hi, other, out);
+        K == 2 ? left_out_block<T, 2>(x, of, rows, table.data(), exponents, to, width, lo, hi, other, apart[slot].data(), out)
+               : left_out_block<T, 0>(x, of, rows, table.data(), exponents, to, width, lo, hi, other, apart[slot].data(), out);
     });
 }
 

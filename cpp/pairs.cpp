@@ -1,4 +1,6 @@
 // Tables of pairs of columns: their counts by class, and the scores looked up for them.
+#include <algorithm>
+#include <memory>
 #include <vector>
 
 #include "search.hpp"
@@ -6,65 +8,45 @@
 namespace suffice {
 namespace {
 
-constexpr Index block_rows = 1 << 12;
 constexpr Index few_rows = 1 << 10;  // whose codes and scores stay in the first cache
-constexpr Index slice_rows = 1 << 17;
-constexpr Index pairs_at_once = 8;  // that are counted together: their tables stay in the second cache
+constexpr Index slice_rows = 1 << 18, fewest_rows = 1 << 15;  // that are ordered by class at a time
+constexpr Index tables = 4;
+constexpr Index most_rows = tables << 15;  // whose counts 16 bits hold
 
-// Pairs first .. last-1 of the same first column.
-struct PairGroup {
-    Index first, last;
-};
-
-std::vector<PairGroup> groups_of(const ColumnPairs& of) {
-    std::vector<PairGroup> groups;
-    for (Index q = 0; q < of.pairs; ++q)
-        if (groups.empty() || of.first[groups.back().first] != of.first[q] || q - groups.back().first == pairs_at_once)
-            groups.push_back({q, q + 1});
-        else
-            groups.back().last = q + 1;
-    return groups;
-}
-
-// Count the rows begin .. end-1. They are added to two tables in turn, as the next addition to a number has to wait for
-// the one before. The last row and column of a table are of missing values. Numbers of rows add up to the same in any
-// order; `lock` is of the group.
-void count_group(const CodedColumns& x, const ColumnPairs& of, PairGroup group, const Rows& rows, Index begin,
-                 Index end, Index cells, std::mutex& lock, double* table) {
-    const Index height = x.sizes[of.first[group.first]];
-    const std::uint8_t* a = x.codes + of.first[group.first] * x.rows;
-    std::vector<std::vector<std::uint32_t>> counts;
-    for (Index q = group.first; q < group.last; ++q)
-        counts.emplace_back(2 * (rows.classes * height + 1) * (x.sizes[of.second[q]] + 1));
-    std::vector<std::uint32_t> row(block_rows);
-    for (Index lo = begin; lo < end; lo += block_rows) {
-        const Index n = std::min(block_rows, end - lo);
-        for (Index i = 0; i < n; ++i)
-            row[i] = a[lo + i] < height ? std::uint32_t(rows.code[lo + i] * height + a[lo + i])
-                                        : std::uint32_t(rows.classes * height);
-        for (Index q = group.first; q < group.last; ++q) {
-            const std::uint8_t* b = x.codes + of.second[q] * x.rows + lo;
-            const std::uint32_t width = std::uint32_t(x.sizes[of.second[q]]), step = width + 1;
-            std::uint32_t* __restrict even = counts[q - group.first].data();
-            std::uint32_t* __restrict odd = even + counts[q - group.first].size() / 2;
-            Index i = 0;
-            for (; i + 2 <= n; i += 2) {
-                ++even[row[i] * step + std::min<std::uint32_t>(b[i], width)];
-                ++odd[row[i + 1] * step + std::min<std::uint32_t>(b[i + 1], width)];
-            }
-            if (i < n) ++even[row[i] * step + std::min<std::uint32_t>(b[i], width)];
-        }
-    }
-    std::lock_guard hold(lock);
-    for (Index q = group.first; q < group.last; ++q) {
-        const Index width = x.sizes[of.second[q]], half = Index(counts[q - group.first].size() / 2);
-        const std::uint32_t* from = counts[q - group.first].data();
-        for (Index c = 0; c < rows.classes; ++c)
-            for (Index v = 0; v < height; ++v, from += width + 1)
-                for (Index w = 0; w < width; ++w)
-                    table[c * cells + of.offsets[q] + v * width + w] += double(from[w]) + from[half + w];
+// Count rows of codes in cells a · step + b of a table. They are added to four tables in turn, as the next addition to a
+// number has to wait for the one before.
+void count_cells(const std::uint8_t* a, const std::uint8_t* b, Index rows, Index step, Index cells,
+                 std::uint16_t* table) {
+    std::uint16_t cell[few_rows];
+    std::uint16_t* __restrict to[tables];
+    for (Index t = 0; t < tables; ++t) to[t] = table + t * cells;
+    for (Index lo = 0; lo < rows; lo += few_rows, a += few_rows, b += few_rows) {
+        const Index n = std::min(few_rows, rows - lo);
+#pragma omp simd
+        for (Index i = 0; i < n; ++i) cell[i] = std::uint16_t(a[i] * std::uint16_t(step) + b[i]);
+        Index i = 0;
+        for (; i + tables <= n; i += tables)
+            for (Index t = 0; t < tables; ++t) ++to[t][cell[i + t]];
+        for (; i < n; ++i) ++to[0][cell[i]];
     }
 }
+
+// Add the counts of cells that are not of missing values, the last of each row, to `out`.
+void add_counts(const std::uint16_t* table, Index height, Index width, Index cells, double* out) {
+    for (Index v = 0; v < height; ++v, table += width + 1, out += width)
+#pragma omp simd
+        for (Index w = 0; w < width; ++w)
+            out[w] += double(std::int32_t(table[w]) + table[cells + w] + table[2 * cells + w] + table[3 * cells + w]);
+}
+
+}  // namespace
+
+SUFFICE_DISPATCH(count_cells_of, count_cells)
+SUFFICE_DISPATCH(add_counts_of, add_counts)
+
+#ifndef SUFFICE_ONLY_LOOPS_FOR
+
+namespace {
 
 // Codes of rows lo .. hi-1 of every column, one after the other; missing values get the code after the last.
 void known_codes(const CodedColumns& x, Index columns, Index lo, Index hi, std::uint8_t* out) {
@@ -92,17 +74,47 @@ SUFFICE_INLINE void scores_of_rows(const std::uint8_t* codes, const Index* sizes
 
 }  // namespace
 
+// Rows are ordered by class, so that the table of a pair, which is of one class then, stays in the first cache. Numbers of
+// rows add up to the same in any order.
 void pair_counts(CodedColumns x, ColumnPairs of, Rows rows, double* table) {
-    const std::vector<PairGroup> groups = groups_of(of);
-    const Index cells = of.offsets[of.pairs], n = Index(groups.size());
-    // Several slices of rows where there are few groups for the threads: each has tables of its own to fill and add.
-    const Index most = std::max<Index>(1, x.rows / slice_rows), wanted = threads_for(x.rows * of.pairs, n * most);
-    const Index slices = n ? std::min(most, (3 * wanted + n - 1) / n) : 1;
-    std::vector<std::mutex> locks(groups.size());
-    for_blocks(n * slices, int(wanted), [&](Index task, int) {
-        const Index g = task / slices, s = task % slices;
-        count_group(x, of, groups[g], rows, s * x.rows / slices, (s + 1) * x.rows / slices, cells, locks[g], table);
-    });
+    if (!of.pairs || !x.rows) return;
+    const Index cells = of.offsets[of.pairs];
+    const Index columns = 1 + std::max(*std::max_element(of.first, of.first + of.pairs),
+                                       *std::max_element(of.second, of.second + of.pairs));
+    const int threads = threads_for(x.rows * of.pairs, x.rows);
+    const Index size = std::clamp((x.rows + threads - 1) / threads, fewest_rows, slice_rows);
+    const Index stretch = std::min(x.rows, size * threads);
+    const std::unique_ptr<std::uint8_t[]> codes(new std::uint8_t[columns * stretch]);  // of each slice, by class
+    std::vector<ByClassOrder> order((stretch + size - 1) / size);
+    std::vector<std::vector<std::uint16_t>> counts(threads);
+    std::vector<std::mutex> locks(of.pairs);
+    for (Index begin = 0; begin < x.rows; begin += stretch) {
+        const Index n = std::min(stretch, x.rows - begin), slices = (n + size - 1) / size;
+        for_blocks(slices, threads, [&](Index s, int) {
+            order[s].sort(rows, begin + s * size, begin + std::min(n, (s + 1) * size));
+        });
+        for_blocks(slices * columns, threads, [&](Index task, int) {
+            const Index s = task / columns, j = task % columns;
+            const std::uint8_t *from = x.codes + j * x.rows + begin + s * size, none = std::uint8_t(x.sizes[j]);
+            std::uint8_t* to = codes.get() + j * stretch + s * size;
+            for (const std::int32_t i : order[s].row) *to++ = std::min(from[i], none);
+        });
+        for_blocks(slices * of.pairs, threads, [&](Index task, int slot) {
+            const Index s = task / of.pairs, q = task % of.pairs;
+            const std::uint8_t* a = codes.get() + of.first[q] * stretch + s * size;
+            const std::uint8_t* b = codes.get() + of.second[q] * stretch + s * size;
+            const Index height = x.sizes[of.first[q]], width = x.sizes[of.second[q]], own = (height + 1) * (width + 1);
+            std::vector<std::uint16_t>& count = counts[slot];
+            for (Index c = 0; c < rows.classes; ++c)
+                for (Index lo = order[s].start[c]; lo < order[s].start[c + 1]; lo += most_rows) {
+                    const Index hi = std::min(lo + most_rows, order[s].start[c + 1]);
+                    count.assign(tables * own, 0);
+                    fast::count_cells_of(a + lo, b + lo, hi - lo, width + 1, own, count.data());
+                    std::lock_guard hold(locks[q]);
+                    fast::add_counts_of(count.data(), height, width, own, table + c * cells + of.offsets[q]);
+                }
+        });
+    }
 }
 
 void pair_scores(CodedColumns x, Index columns, ColumnPairs of, const double* scores, Index width, double* out) {
@@ -132,5 +144,7 @@ void bin_codes(const double* values, Index n, Index stride, const double* edges,
                          out[lo + i] = value[i] == value[i] ? std::uint8_t(below[i]) : missing;
                  });
 }
+
+#endif
 
 }  // namespace suffice
