@@ -277,15 +277,18 @@ class Learning(Fitted):
 
     def _array_rows(self, source: Any, X: Any, y: Any, weight: Any, reset: bool) -> Any:
         """Return the rows of an array that is not on the host, with their labels and weights."""
-        if self._form not in ("numbers", "categories"):
-            raise InvalidDataError(
-                f"{type(self).__name__} learns from tables, which lie on the host: copy the rows there, such as by "
-                "cupy.asnumpy"
-            )
-        check_columns(self, X, reset=reset)
+        self._check_array(source, X, reset)
         source = source.labelled(y if engines.is_on_device(y) or isinstance(y, str) else as_labels(y, self), weight)
         as_labels(source.labels.values, self)  # refuses what no class can be called
         return source
+
+    def _check_array(self, source: Any, X: Any, reset: bool) -> None:  # noqa: ARG002  # tables read its columns
+        """Compare the columns of an array that is not on the host with those of the training rows, or note them."""
+        if self._form not in ("numbers", "categories"):
+            raise InvalidDataError(
+                f"{type(self).__name__} learns from texts, which lie on the host: copy them there, such as by cupy.asnumpy"
+            )
+        check_columns(self, X, reset=reset)
 
     def _on_device(self, X: Any, y: Any, weight: Any) -> Any:
         """Return the rows of an array on a GPU that were learned; None for anything else."""

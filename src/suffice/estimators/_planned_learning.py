@@ -7,11 +7,13 @@ the rows learned so far where `partial_fit` exceeds what is kept.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from suffice import engines
 from suffice.core.arrays import as_weight
@@ -44,6 +46,8 @@ def learn_with_plan(
         if onto is None and not partial:
             return _learn_table(source, task, family)
         return _learn_rows(source, task, family, onto)
+    if not source.has_names:
+        return _learn_array(source, task, family, onto, partial)
     if onto is None:
         family = _settled_by_head(source, task, family)
     else:
@@ -63,15 +67,25 @@ def _learn_table(source: engines.Memory, task: engines.Task, family: Product) ->
     if frame.n > family.most_kept:  # read once for both passes
         rows, labels = family.read(frame.select(task.names)), encode_labels(labels)
         source = replace(source, rows=rows, labels=labels)
-    seen = source.learn(task)
+
+    def planned(family: Product) -> ByClass[Any]:
+        assert isinstance(rows, Batch), "there are more rows than are kept"
+        return planned_statistics(family, rows, labels, source.weight)
+
+    return _in_two_passes(source.learn(task), family, planned)
+
+
+def _in_two_passes(
+    seen: ByClass[Any], family: Product, planned: Callable[[Product], ByClass[Any]]
+) -> tuple[ByClass[Any], Product]:
+    """Settle a plan by what a first pass has kept of more rows, and add what it counts in a second pass."""
     if all_rows(family, seen) is not None or not family.most_kept:
         return seen, family
     kept = family.kept_rows(seen.statistic)
     if len(kept.codes) < FEWEST_ROWS:
         return seen, family
     family = settle(family, kept, float(seen.weight.sum()), len(seen.labels))
-    assert isinstance(rows, Batch), "there are more rows than are kept"
-    extra = planned_statistics(family, rows, labels, source.weight).over(seen.labels)
+    extra = planned(family).over(seen.labels)
     statistic = seen.statistic
     return replace(seen, statistic=Blocks((*statistic.parts, *extra.statistic.parts), statistic.classes)), family
 
@@ -82,7 +96,8 @@ def _learn_rows(
     """Learn rows in their order: the plan is settled by the rows up to the one that fills what is kept."""
     frame = source.rows
     assert isinstance(frame, Frame), "a table"
-    first = _filling(family.columns_in(frame), family, onto)
+    columns = family.columns_in(frame)
+    first = _filling(lambda rows: row_hashes(columns[:rows]), frame.n, family, onto)
     if first >= frame.n or (onto is not None and all_rows(family, onto) is None):
         return source.learn(task, onto), family
     labels = source.labels if isinstance(source.labels, Labels) else encode_labels(source.labels)
@@ -92,26 +107,55 @@ def _learn_rows(
         own = None if weight is None else weight[rows]
         return replace(source, rows=frame[rows], labels=labels[rows], weight=own)
 
+    return _in_two_parts(part, first, frame.n, task, family, onto)
+
+
+def _in_two_parts(
+    part: Callable[[slice], engines.Source],
+    first: int,
+    rows: int,
+    task: engines.Task,
+    family: Product,
+    onto: ByClass[Any] | None,
+) -> tuple[ByClass[Any], Product]:
+    """Learn the first rows, settle a plan by all rows until then, and learn the others by it."""
     if first:
         onto = part(slice(0, first)).learn(task, onto)
     kept = None if onto is None else all_rows(family, onto)
     if onto is None or kept is None or len(kept.codes) < FEWEST_ROWS:
-        return part(slice(first, frame.n)).learn(task, onto), family
+        return part(slice(first, rows)).learn(task, onto), family
     family = settle(family, kept, EXPECTED * float(onto.weight.sum()), len(onto.labels))
     onto = counted_with(family, onto, kept)
-    return part(slice(first, frame.n)).learn(replace(task, family=family), onto), family
+    return part(slice(first, rows)).learn(replace(task, family=family), onto), family
 
 
-def _filling(frame: Frame, family: Product, onto: ByClass[Any] | None) -> int:
+def _learn_array(
+    source: Any, task: engines.Task, family: Product, onto: ByClass[Any] | None, partial: bool
+) -> tuple[ByClass[Any], Product]:
+    """Learn the rows of an array on a device, as those of a table in memory are learned."""
+    if onto is None and not partial:
+        return _in_two_passes(source.learn(task), family, source.planned)
+    n = source.shape[0]
+    first = _filling(lambda rows: source.first_hashes(family, rows), n, family, onto)
+    if first >= n or (onto is not None and all_rows(family, onto) is None):
+        return source.learn(task, onto), family
+    return _in_two_parts(source.part, first, n, task, family, onto)
+
+
+def _filling(
+    first_hashes: Callable[[int], NDArray[np.uint64]], rows: int, family: Product, onto: ByClass[Any] | None
+) -> int:
     """Return how many of the first rows fit into what is kept."""
     known = np.zeros(0, np.uint64) if onto is None else np.unique(family.sample_of(onto.statistic).hashes)
     room = max(family.most_kept - len(known), 0)
-    if frame.n <= room:
-        return frame.n
-    hashes = row_hashes(frame)
-    values, first = np.unique(hashes, return_index=True)
-    new = np.sort(first[~np.isin(values, known)])
-    return frame.n if len(new) <= room else int(new[room])
+    look = room
+    while look < rows:
+        look = min(2 * look + FEWEST_ROWS, rows)
+        values, first = np.unique(first_hashes(look), return_index=True)
+        new = np.sort(first[~np.isin(values, known)])
+        if len(new) > room:
+            return int(new[room])
+    return rows
 
 
 def _settled_by_head(source: engines.Source, task: engines.Task, family: Product) -> Product:

@@ -29,7 +29,7 @@ from suffice.estimators._threads import answering
 from suffice.estimators._waiting_rows import Stream
 from suffice.estimators.generative_classifier import CalibratedClassifier
 from suffice.estimators.parameter_checks import ARRAY_LIKE, BOOLEAN, Allowed, choice, interval
-from suffice.estimators.scikit_learn import clone, validate_data
+from suffice.estimators.scikit_learn import check_columns, clone, validate_data
 from suffice.families import Family, Table
 from suffice.families.choose import AutomaticBernoulli
 from suffice.families.product import Product
@@ -164,6 +164,11 @@ class BayesClassifier(CalibratedClassifier):
         origin = head if source.origin is None else source.origin
         self._choose_families(source.profiles(head), origin)
 
+    def _check_array(self, source: Any, X: Any, reset: bool) -> None:
+        check_columns(self, X, reset=reset)
+        if reset:
+            self._choose_families(source.profiles(None), np.empty((0, source.shape[1]), source.dtype))
+
     def _choose_families(self, profiles: Mapping[str, ColumnProfile], origin: Any) -> None:
         """Give every column a family; `origin` is a table of the user's own type."""
         named = self.families if isinstance(self.families, dict) else None
@@ -200,6 +205,8 @@ class BayesClassifier(CalibratedClassifier):
         X : table
             Rows that were learned, with all columns of the model: the others would keep what these lose.
         """
+        if engines.is_on_device(X):
+            return super().forget(X, y, sample_weight)
         names = self._product().names
         frame = self._as_frame(_dense(X))
         absent = [name for name in names if name not in frame.columns]

@@ -17,7 +17,7 @@ from suffice.core.frames.frame import Column, Frame, column_kind, is_text, unrea
 
 Hashes: TypeAlias = NDArray[np.uint64]
 
-_MISSING = np.uint64(0x9AE16A3B2F90404F)
+MISSING = np.uint64(0x9AE16A3B2F90404F)
 
 
 def row_hashes(frame: Frame, names: Iterable[str] | None = None) -> Hashes:
@@ -39,7 +39,7 @@ def row_hashes(frame: Frame, names: Iterable[str] | None = None) -> Hashes:
         columns: list[Any] = [np.ascontiguousarray(matrix.matrix[matrix.place[name]]) for name in names]
     else:
         columns = [_bits(frame, name) for name in names]
-    _core.row_hashes(columns, int(_MISSING), out)
+    _core.row_hashes(columns, int(MISSING), out)
     return out
 
 
@@ -48,10 +48,10 @@ def _bits(frame: Frame, name: str) -> Hashes | Array | tuple[Codes, Hashes]:
     column = frame.column(name)
     kind = column_kind(column)
     if kind == "empty":
-        return np.full(len(column), _MISSING)
+        return np.full(len(column), MISSING)
     if is_text(value_type(column.type)):
         codes, found = frame.once("codes", name, dictionary_codes)
-        return codes, np.append(_string_hashes(found), _MISSING)
+        return codes, np.append(_string_hashes(found), MISSING)
     if kind == "date":
         return _times(column, name)
     if kind == "other":
@@ -61,7 +61,7 @@ def _bits(frame: Frame, name: str) -> Hashes | Array | tuple[Codes, Hashes]:
 
 def _string_hashes(found: Column) -> Hashes:
     digests = [
-        _MISSING if text is None else int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
+        MISSING if text is None else int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
         for text in found.to_pylist()
     ]
     return np.array(digests, dtype=np.uint64)
@@ -83,4 +83,4 @@ def _times(column: Column, name: str) -> Hashes:
         raise unreadable(column, name, "part of a row's hash: leave it out, or convert it to text or numbers")
     whole = column.cast(held).cast(common, safe=False).cast(pa.int64())
     valid = np.asarray(whole.is_valid())
-    return np.where(valid, np.asarray(whole.fill_null(0)).view(np.uint64), _MISSING)
+    return np.where(valid, np.asarray(whole.fill_null(0)).view(np.uint64), MISSING)

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from suffice.core.arrays import Array, Values, distinct_pairs
-from suffice.core.errors import InvalidDataError, NegativeValueError, RefusedValueError
-from suffice.core.statistics import ByClass, Moments
+from suffice.core.errors import InvalidDataError, NegativeValueError, RefusedValueError, naming_columns
+from suffice.core.frames import ColumnProfile
+from suffice.core.statistics import Blocks, ByClass, Moments, Statistic
 from suffice.core.statistics.compensated import Sums, minus
 from suffice.engines.gpu import HostArray, is_on_device
 from suffice.engines.gpu import device as devices
 from suffice.engines.gpu.class_codes import DeviceLabels, encode_device, encode_host, positions, read_weight
 from suffice.engines.gpu.device import Device
+from suffice.engines.gpu.device_tables import (
+    ON_THE_HOST,
+    TableColumns,
+    hashes_of,
+    planned_parts,
+    profiles,
+    summarize_table,
+)
 from suffice.engines.gpu.matrices import DenseRows, HostRows, SparseRows, halving, spans
 from suffice.engines.gpu.scores import (
     LOG_DENSITY,
@@ -34,13 +45,12 @@ from suffice.engines.summarizing import Task
 from suffice.engines.workers import no_checkpoint
 from suffice.families import Family
 from suffice.families.gaussian import Gaussian
-from suffice.families.product import Product
+from suffice.families.product import Block, Product
 from suffice.model.joint import warn_of_impossible
 from suffice.model.learned import Learned
 from suffice.model.out_of_range import not_a_number
 
 QUESTIONS = {"predict": MOST_PROBABLE, "predict_proba": POSTERIOR, "predict_log_proba": LOG_POSTERIOR}
-ON_THE_HOST = "copy the rows to the host, such as by cupy.asnumpy"
 HOST_CELLS = 1 << 24  # entries of rows that are copied to the host at once
 
 
@@ -129,17 +139,80 @@ class DeviceRows(Source):
         no_checkpoint(checkpoint, "a GPU")
         family, labels = task.family, self.labels
         assert labels is not None, "rows are learned with their labels"
-        if isinstance(family, Product):
-            raise InvalidDataError(f"Columns of several families are not learned on a GPU: {ON_THE_HOST}")
+        if task.divided_by is not None:
+            raise InvalidDataError(f"Rows without labels are not learned on a GPU: {ON_THE_HOST}")
         if not task.drop_unlabelled:
             labels.refuse_missing()
+        if isinstance(family, Product):
+            return self._reduced(lambda given: self._of_table(given, family))
+        return self._reduced(lambda given: self._of_array(given, family))
+
+    def _reduced(self, summary: Callable[[Labelled], Statistic]) -> ByClass[Any]:
+        """Summarize rows by their labels; a label whose rows all have weight 0 is absent."""
+        labels = self.labels
+        assert labels is not None, "rows are learned with their labels"
         with self.device.working_on(self.like):
-            self._check(family)
-            refuse = partial(self._refuse_outside, family)
-            given = Labelled(self.device, self.rows, labels.codes, len(labels.values), self.weight, refuse)
+            given = Labelled(self.device, self.rows, labels.codes, len(labels.values), self.weight)
             weight = given.class_weight()
-            found = ByClass(labels.values, weight, summarize(given, family.summary)).rounded()
+            found = ByClass(labels.values, weight, summary(given)).rounded()
         return found if (weight > 0).all() else found.take(np.flatnonzero(weight > 0))
+
+    def _of_array(self, given: Labelled, family: Family[Any]) -> Statistic:
+        self._check(family)
+        return summarize(replace(given, refuse=partial(self._refuse_outside, family)), family.summary)
+
+    def _of_table(self, given: Labelled, family: Product) -> Statistic:
+        rows = self._dense_rows()
+        for block in family.blocks:
+            if block.family.support.expected and not block.missing:
+                self._refuse_in_column(rows, block, block.family.support)
+        return summarize_table(given, family)
+
+    def _dense_rows(self) -> DenseRows:
+        """Return the rows of a table, which are dense and on the device."""
+        if not isinstance(self.rows, DenseRows) or isinstance(self.rows, HostRows):
+            raise InvalidDataError(
+                f"A BayesClassifier reads dense arrays that lie on the GPU: pass X.toarray(), or the array itself without "
+                f"on_gpu, or {ON_THE_HOST}"
+            )
+        return self.rows
+
+    def _refuse_in_column(self, rows: DenseRows, block: Block, support: Any) -> None:
+        """Refuse values of a block that are outside its support."""
+        columns = TableColumns.of(self.device, rows.shape[1])
+        own = replace(self, rows=columns.whole(rows, [block]))
+        with naming_columns(block.names):
+            own._refuse_outside_support(support)
+
+    # ---- a table, in parts
+
+    def part(self, rows: slice) -> DeviceRows:
+        """Return some rows with their labels and weights."""
+        labels = self.labels
+        assert labels is not None, "rows are learned with their labels"
+        own = replace(labels, codes=labels.codes[rows])
+        weight = None if self.weight is None else self.weight[rows]
+        return replace(self, rows=DenseRows(self.device, self._dense_rows().x[rows]), labels=own, weight=weight)
+
+    def first_hashes(self, family: Product, rows: int) -> NDArray[np.uint64]:
+        """Return the hashes of the first rows."""
+        with self.device.working_on(self.like):
+            columns = TableColumns.of(self.device, self.shape[1])
+            some = self._dense_rows().x[:rows]
+            if family.columns != list(columns.place):
+                some = some[:, [columns.place[name] for name in family.columns]]
+            found: NDArray[np.uint64] = self.device.to_host(hashes_of(self.device, DenseRows(self.device, some)))
+            return found
+
+    def planned(self, family: Product) -> ByClass[Any]:
+        """Summarize what the plan of a family needs, and nothing else."""
+        self._dense_rows()
+        return self._reduced(lambda given: Blocks(tuple(planned_parts(given, family)), given.classes))
+
+    def profiles(self, head: Any) -> dict[str, ColumnProfile]:  # noqa: ARG002  # all rows are at hand
+        """Return a profile of each column."""
+        with self.device.working_on(self.like):
+            return profiles(self._dense_rows())
 
     def _check(self, family: Family[Any]) -> None:
         """Refuse rows that the family cannot be learned from."""
@@ -159,8 +232,11 @@ class DeviceRows(Source):
 
     def _refuse_outside(self, family: Any) -> None:
         """Refuse values outside the support of a family or distribution."""
-        support = family.support
-        if not support.expected or family.reads == "categories":
+        if family.reads != "categories":
+            self._refuse_outside_support(family.support)
+
+    def _refuse_outside_support(self, support: Any) -> None:
+        if not support.expected:
             return
         rows = self.rows
         entries = DenseRows(self.device, rows.data[:, None]) if isinstance(rows, SparseRows) else rows

@@ -1315,3 +1315,289 @@ __device__ void sparse_scores_small(const float* data, const I* indices, const I
     }
 SPARSE_SCORES_SMALL(sparse_scores_small_i32, int)
 SPARSE_SCORES_SMALL(sparse_scores_small_i64, Index)
+
+// ------------------------------------------------------------------------------------- columns of tables
+
+// One step of splitmix64, as cpp/row_hashes.cpp has it.
+__device__ Word mixed(Word z) {
+    z += 0x9E3779B97F4A7C15ull;
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9ull;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBull;
+    return z ^ z >> 31;
+}
+
+// The hash of each row, from the 64 bits of its entries as float64. A thread takes a row.
+template <class T>
+__device__ void hash_rows(const T* x, Index stride, Index n, int d, Word missing, Word* out) {
+    const Index row = (Index)blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= n) return;
+    const T* from = x + row * stride;
+    Word hash = 0;
+    for (int j = 0; j < d; ++j) {
+        const double value = (double)from[j] + 0.0;  // -0 is 0
+        hash = mixed(hash ^ (value == value ? *(const Word*)&value : missing));
+    }
+    out[row] = hash;
+}
+extern "C" __global__ void hash_rows_f32(const float* x, Index stride, Index n, int d, Word missing, Word* out) {
+    hash_rows(x, stride, n, d, missing, out);
+}
+extern "C" __global__ void hash_rows_f64(const double* x, Index stride, Index n, int d, Word missing, Word* out) {
+    hash_rows(x, stride, n, d, missing, out);
+}
+
+static const int EXACT_GRID = 1, LISTED = 2;  // how a column is counted: see `place_of`
+static const int CELL_ROWS = 4;               // rows that a thread loads at once
+static const int CELL_TURNS = 8;              // turns of a block between two barriers
+
+// How the values of a column become places: cells of a width that is a power of 2, from the cell `low` on. Of an exact
+// grid only multiples of the width have a place, and of a list only its values, which ascend from `begin` to `end`.
+struct CellColumn {
+    double inverse;  // 1 / width
+    Index low;
+    int way, width, begin, end;
+};
+
+// The place of a value of a column, or −1 if it has none.
+template <class T>
+__device__ int place_of(T value, const CellColumn& column, const double* list) {
+    if (column.way == LISTED) {
+        int low = column.begin, high = column.end;
+        while (low < high) {
+            const int middle = (low + high) / 2;
+            if (list[middle] < (double)value) low = middle + 1; else high = middle;
+        }
+        return low < column.end && list[low] == (double)value ? low - column.begin : -1;
+    }
+    const double scaled = (double)value * column.inverse;
+    double cell = floor(scaled);
+    if (cell == 0 && value < 0) cell = -1;  // the quotient was rounded to 0
+    if (!(fabs(cell) < 4503599627370496.0) || (column.way == EXACT_GRID && cell != scaled)) return -1;
+    const double place = cell - (double)column.low;  // exact: both are below 2⁵²
+    return place >= 0 && place < column.width ? (int)place : -1;
+}
+
+// Values that have no place: their columns, classes and values, of which there may be more than there is room for; and
+// how many there are, of all columns and then of each.
+struct Overflow {
+    Word* many;
+    Index room;
+    int* column;
+    int* code;
+    double* value;
+};
+
+__device__ void keep_aside(const Overflow& aside, int column, int code, double value) {
+    const Word at = atomicAdd(aside.many, (Word)1);
+    atomicAdd(&aside.many[1 + column], (Word)1);
+    if (at >= (Word)aside.room) return;
+    aside.column[at] = column;
+    aside.code[at] = code;
+    aside.value[at] = value;
+}
+
+// Add to one of two 16-bit counts in a word; what would overflow soon goes to the card's memory.
+__device__ void add_half(Bits* counts, int slot, Bits many, Bits* out) {
+    const int shift = slot % 2 * 16;
+    const Bits before = atomicAdd(&counts[slot / 2], many << shift) >> shift & 0xffffu;
+    if (before < 0x8000u && before + many >= 0x8000u) {
+        atomicAdd(&counts[slot / 2], 0u - (0x8000u << shift));
+        atomicAdd(out, 0x8000u);
+    }
+}
+
+// Count the values of each column and class by their places, (columns, classes, places). A block takes N columns and a
+// span of rows, and counts in shared memory with 16 bits; or in the card's memory, where there is no room. The lanes
+// that have the value of the first lane are added at once: a value that is common is no queue.
+template <class T, int N>
+__device__ void count_cells(const T* x, Index stride, int aligned, Index n, int d, const int* codes, int classes,
+                            Index span, const CellColumn* columns, const double* list, int places, int inside,
+                            Bits* out, Word* many, Index room, int* aside_column, int* aside_code, double* aside_value,
+                            Index before, Word* status) {
+    SHARED_MEMORY(memory);
+    Bits* counts = (Bits*)memory;
+    const Overflow aside = {many, room, aside_column, aside_code, aside_value};
+    const int groups = (d + N - 1) / N, first = (int)(blockIdx.x % groups) * N, lane = threadIdx.x % 32;
+    const Index begin = (Index)(blockIdx.x / groups) * span, end = begin + span < n ? begin + span : n;
+    const int slots = N * classes * places;
+    if (inside) {
+        for (int k = threadIdx.x; k < (slots + 1) / 2; k += blockDim.x) counts[k] = 0;
+        __syncthreads();
+    }
+    CellColumn own[N];
+#pragma unroll
+    for (int i = 0; i < N; ++i) own[i] = columns[first + i < d ? first + i : d - 1];
+    const Index step = (Index)blockDim.x * CELL_ROWS;
+    int turn = 0;
+    for (Index base = begin; base < end; base += step) {
+        Pack<T, N> entry[CELL_ROWS];
+        int code[CELL_ROWS];
+#pragma unroll
+        for (int u = 0; u < CELL_ROWS; ++u) {
+            const Index row = base + (Index)u * blockDim.x + threadIdx.x;
+            code[u] = row < end ? codes[row] : -1;
+            if (code[u] >= classes) code[u] = -1;
+            if (code[u] < 0) continue;
+            const T* from = x + row * stride + first;
+            if (aligned)
+                entry[u] = *(const Pack<T, N>*)from;
+            else
+#pragma unroll
+                for (int i = 0; i < N; ++i) entry[u].v[i] = from[first + i < d ? i : 0];
+        }
+#pragma unroll
+        for (int u = 0; u < CELL_ROWS; ++u)
+#pragma unroll
+            for (int i = 0; i < N; ++i) {
+                int slot = -1;
+                if (code[u] >= 0 && first + i < d) {
+                    const T value = entry[u].v[i];
+                    if (value - value == 0) {
+                        const int place = place_of(value, own[i], list);
+                        if (place >= 0)
+                            slot = (i * classes + code[u]) * places + place;
+                        else
+                            keep_aside(aside, first + i, code[u], (double)value);
+                    } else if (value == value) {
+                        const Index row = before + base + (Index)u * blockDim.x + threadIdx.x;
+                        atomicMin(&status[INFINITE], (Word)(row * d + first + i));
+                    }
+                }
+                const int common = __shfl_sync(ALL, slot, 0);
+                const Bits alike = __ballot_sync(ALL, slot == common && slot >= 0);
+                const bool same = alike >> lane & 1;
+                if (slot < 0 || (same && lane > 0)) continue;
+                const Bits weight = same ? (Bits)__popc(alike) : 1u;
+                Bits* to = out + (Index)first * classes * places + slot;
+                if (inside)
+                    add_half(counts, slot, weight, to);
+                else
+                    atomicAdd(to, weight);
+            }
+        if (inside && ++turn % CELL_TURNS == 0) __syncthreads();  // a count grows by less than 2¹⁵ between two of them
+    }
+    if (!inside) return;
+    __syncthreads();
+    for (int k = threadIdx.x; k < slots; k += blockDim.x) {
+        const Bits found = counts[k / 2] >> k % 2 * 16 & 0xffffu;
+        if (found && first + k / (classes * places) < d) atomicAdd(&out[(Index)first * classes * places + k], found);
+    }
+}
+
+#define COUNT_CELLS(name, T, N)                                                                                      \
+    extern "C" __global__ void __launch_bounds__(512) name(                                                          \
+        const T* x, Index stride, int aligned, Index n, int d, const int* codes, int classes, Index span,            \
+        const CellColumn* columns, const double* list, int places, int inside, Bits* out, Word* many, Index room,    \
+        int* aside_column, int* aside_code, double* aside_value, Index before, Word* status) {                       \
+        count_cells<T, N>(x, stride, aligned, n, d, codes, classes, span, columns, list, places, inside, out, many,  \
+                          room, aside_column, aside_code, aside_value, before, status);                              \
+    }
+COUNT_CELLS(count_cells_f32_1, float, 1)
+COUNT_CELLS(count_cells_f32_2, float, 2)
+COUNT_CELLS(count_cells_f32_4, float, 4)
+COUNT_CELLS(count_cells_f64_1, double, 1)
+COUNT_CELLS(count_cells_f64_2, double, 2)
+COUNT_CELLS(count_cells_f64_4, double, 4)
+
+// Count rows in the joint tables of pairs of columns whose values are codes, (columns, rows): a block takes a pair and a
+// span of rows. Weights are sums of two integers, as those of `add_exactly`, and `out` is (2, classes, cells) of them;
+// without weights only the first is used.
+extern "C" __global__ void count_pairs(const unsigned char* x, Index n, const int* codes, int classes, Index span,
+                                       const int* pairs, int all, const Index* sizes, const Index* offsets,
+                                       const Index* high, const Index* low, int inside, Word* out) {
+    SHARED_MEMORY(memory);
+    Bits* counts = (Bits*)memory;
+    const int pair = blockIdx.x, a = pairs[pair], b = pairs[all + pair];
+    const Bits height = (Bits)sizes[a], width = (Bits)sizes[b], table = height * width;
+    const Index cells = offsets[all], at = offsets[pair];
+    const Index begin = (Index)blockIdx.y * span, end = begin + span < n ? begin + span : n;
+    if (inside) {
+        for (Bits k = threadIdx.x; k < table * classes; k += blockDim.x) counts[k] = 0;
+        __syncthreads();
+    }
+    const unsigned char *first = x + a * n, *second = x + b * n;
+    for (Index row = begin + threadIdx.x; row < end; row += blockDim.x) {
+        const Bits i = first[row], j = second[row];
+        const int code = codes[row];
+        if (i >= height || j >= width || code < 0 || code >= classes) continue;
+        const Bits cell = i * width + j;
+        if (high) {
+            const Index to = code * cells + at + cell;
+            atomicAdd(&out[to], (Word)high[row]);
+            if (low[row]) atomicAdd(&out[classes * cells + to], (Word)low[row]);
+        } else if (inside) {
+            atomicAdd(&counts[code * table + cell], 1u);
+        } else {
+            atomicAdd(&out[code * cells + at + cell], (Word)1);
+        }
+    }
+    if (!inside) return;
+    __syncthreads();
+    for (Bits k = threadIdx.x; k < table * classes; k += blockDim.x)
+        if (counts[k]) atomicAdd(&out[k / table * cells + at + k % table], (Word)counts[k]);
+}
+
+static const int PAIR_CLASSES = 8;  // whose sums a thread holds
+
+// Add the scores of pairs to those of rows, (rows, classes), relative to the first class: the scores of pair q are (codes
+// of the first + 1, codes of the second + 1, classes − 1) from the cell offsets[q] on. A thread takes a row.
+extern "C" __global__ void pair_scores(const unsigned char* x, Index n, const int* pairs, int all, const Index* sizes,
+                                       const Index* offsets, const double* scores, int classes, double* out) {
+    const Index row = (Index)blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= n) return;
+    const int width = classes - 1;
+    for (int begin = 0; begin < width; begin += PAIR_CLASSES) {
+        double sum[PAIR_CLASSES];
+#pragma unroll
+        for (int k = 0; k < PAIR_CLASSES; ++k) sum[k] = 0;
+        for (int q = 0; q < all; ++q) {
+            const int a = pairs[q], b = pairs[all + q];
+            const Index tall = sizes[a], wide = sizes[b];
+            Index i = x[a * n + row], j = x[b * n + row];
+            i = i < tall ? i : tall;
+            j = j < wide ? j : wide;
+            const double* of = scores + (offsets[q] + i * (wide + 1) + j) * width + begin;
+#pragma unroll
+            for (int k = 0; k < PAIR_CLASSES; ++k)
+                if (begin + k < width) sum[k] += of[k];
+        }
+        for (int k = 0; k < PAIR_CLASSES; ++k)
+            if (begin + k < width) out[row * classes + begin + k + 1] += sum[k];
+    }
+}
+
+// The log of a sum of Gaussian curves over the points of each class, (rows, classes), of one column; 0 where a number is
+// missing. Points of a class ascend from starts[c] on, and `total` is the log of what their sum is divided by. Sources are
+// left out where they add less than e⁻⁴⁰ of the weight of all, as a part of what the nearest adds. A thread takes a row.
+extern "C" __global__ void kernel_scores(const double* x, Index n, int classes, const double* points,
+                                         const double* weight, const Index* starts, const double* inverse,
+                                         const double* total, const double* largest, double* out) {
+    const Index row = (Index)blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= n) return;
+    const double value = x[row];
+    for (int c = 0; c < classes; ++c) {
+        double found = 0;
+        if (value == value) {
+            const Index from = starts[c], to = starts[c + 1];
+            Index low = from, high = to;
+            while (low < high) {
+                const Index middle = (low + high) / 2;
+                if (points[middle] < value) low = middle + 1; else high = middle;
+            }
+            Index near = low;
+            if (near == to || (near > from && value - points[near - 1] <= points[near] - value)) --near;
+            double nearest = (points[near] - value) * inverse[c];
+            nearest = nearest < -1e150 ? -1e150 : nearest > 1e150 ? 1e150 : nearest;
+            const double least = 80.0 + 2.0 * (largest[c] - log(weight[near]));
+            double sum = weight[near];
+            for (int side = -1; side <= 1; side += 2)
+                for (Index k = near + side; k >= from && k < to; k += side) {
+                    const double d = (points[k] - points[near]) * inverse[c], far = d * (d + 2 * nearest);
+                    if (!(far < least)) break;
+                    sum += weight[k] * exp(-0.5 * far);
+                }
+            found = log(sum) - 0.5 * nearest * nearest - total[c];
+        }
+        out[row * classes + c] = found;
+    }
+}

@@ -214,9 +214,15 @@ def _pivots(given: Labelled, rows: DenseRows) -> Any:
 
 
 def _moments(given: Labelled, summary: Summary[Any]) -> Moments:
-    rows = _dense(given, summary)
+    return moments_of(replace(given, rows=_dense(given, summary)))
+
+
+def moments_of(given: Labelled, single: bool = True) -> Moments:
+    """Compute the moments of dense rows; with `single`, those of float32 without weights are summed in it by eight."""
+    rows = given.rows
+    assert isinstance(rows, DenseRows), "the moments are of dense rows"
     device, near = given.device, _pivots(given, rows)
-    single = rows.dtype == np.float32 and given.weight is None
+    single = single and rows.dtype == np.float32 and given.weight is None
     found, (no_number, vanished, far) = _centred(given, rows, near, single)
     if single and (no_number is not None or vanished is not None):
         single = False
@@ -287,7 +293,7 @@ def _sparse_totals(given: Labelled, x: SparseRows, threshold: float | None) -> t
     if not 0 < largest < np.inf:
         largest = 1.0  # there is nothing to sum, or the kernel says where the entry is that it refuses
     heaviest = 1.0 if given.weight is None or not n else float(given.weight.max())
-    scale, finer = _units(largest * (heaviest or 1.0), n)
+    scale, finer = units(largest * (heaviest or 1.0), n)
     sums = xp.zeros((4, given.classes, d), np.uint64)
     status = fresh_status(device, n * d)
     limit = (i4(threshold is not None), f8(0.0 if threshold is None else threshold))
@@ -315,7 +321,7 @@ def _sparse_totals(given: Labelled, x: SparseRows, threshold: float | None) -> t
     return np.ascontiguousarray(seen), joined(0)
 
 
-def _units(largest: float, rows: int) -> tuple[float, float]:
+def units(largest: float, rows: int) -> tuple[float, float]:
     """Return units of two integers whose sums over rows stay below 2⁶²."""
     room = 61 - int(np.ceil(np.log2(max(rows, 2))))
     scale = 2.0 ** min(room - int(np.ceil(np.log2(largest))), 900)  # finer units must be finite, too

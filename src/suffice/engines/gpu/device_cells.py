@@ -1,0 +1,308 @@
+"""Cells of columns on a device: values are counted by their places in a table, or sorted where a table has no room.
+
+A sample of rows shows where the values of a column are. The level of a part of the rows is never above that of all, so
+values are counted at that level, and the cells are joined on the host to the level of all rows. Values that have no
+place in the table are few, and are counted on the host; if they are many, the column is sorted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.core.arrays import Array
+from suffice.core.errors import InvalidDataError
+from suffice.core.statistics import Cells
+from suffice.core.statistics.cells import COARSEST, FINEST, edges
+from suffice.core.statistics.sample import Points
+from suffice.engines.gpu.device import Device
+from suffice.engines.gpu.matrices import DenseRows, HostRows, halving
+from suffice.engines.gpu.summaries import Labelled, fresh_status, i4, i8, moments_of, units
+
+SAMPLE = 1 << 15  # rows that show where values are
+FARTHEST_LEVEL = 900  # of cells that kernels count: their quotients neither overflow nor vanish
+ASIDE = 1 << 20  # values without a place that are counted on the host, at most
+PLACES = 2  # times the limit of cells: the places of a table
+FEWEST_PLACES = 256
+INSIDE = 200 << 10  # bytes of shared memory of a block that counts
+BESIDE = 100 << 10  # bytes of which two blocks have room side by side
+COUNTERS = 512  # threads of a block
+MOST_BLOCKS = 1056
+EXACT_GRID, LISTED = 1, 2  # ways that a column is counted, as kernels number them
+COLUMN = np.dtype(
+    [("inverse", "f8"), ("low", "i8"), ("way", "i4"), ("width", "i4"), ("begin", "i4"), ("end", "i4")]
+)  # what a kernel knows of a column
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The weights of rows on a device as sums of two integers, high / scale + low / finer, which add up exactly."""
+
+    high: Any
+    low: Any
+    scale: float
+    finer: float
+
+    @classmethod
+    def of(cls, given: Labelled) -> Weights | None:
+        """Take the weights apart; None where each is 1."""
+        weight = given.weight
+        if weight is None or bool((weight == 1.0).all()):
+            return None
+        scale, finer = units(float(weight.max()) or 1.0, len(weight))
+        high = np.rint(weight * scale)
+        return cls(high.astype(np.int64), np.rint((weight - high / scale) * finer).astype(np.int64), scale, finer)
+
+    def joined(self, high: Any, low: Any) -> Any:
+        """Put sums of two integers together."""
+        return high.astype(np.float64) / self.scale + low.astype(np.float64) / self.finer
+
+
+def count_columns(given: Labelled, limit: int | None, exact_moments: bool) -> list[Cells]:
+    """Count the values of each column in cells, what `Cells.of_columns` gives for each of them."""
+    if limit is None:
+        raise InvalidDataError(
+            "limit=None keeps all values of a column, and rows on a GPU stay there: give a number, or copy the rows to "
+            "the host, such as by cupy.asnumpy"
+        )
+    rows = given.rows
+    assert isinstance(rows, DenseRows), "tables are dense"
+    if isinstance(rows, HostRows):
+        raise InvalidDataError("Cells of rows on the host are counted there: pass the array itself, not on_gpu(X)")
+    weights = Weights.of(given)
+    if weights is not None:
+        rows.refuse_infinite()
+        found = [_sorted(given, j, limit, weights) for j in range(rows.shape[1])]
+    else:
+        found = _counted(given, limit)
+    wide = [j for j, cells in enumerate(found) if cells.level[0] != FINEST]
+    found = [replace(cells, exact_moments=exact_moments) for cells in found]
+    if exact_moments and wide:
+        some = rows if len(wide) == len(found) else DenseRows(given.device, rows.x[:, wide])
+        moments = moments_of(replace(given, rows=some), single=False)
+        for i, j in enumerate(wide):
+            found[j] = replace(found[j], kept=moments.of_some(np.array([i])))
+    return found
+
+
+# ---- where values are
+
+
+def _counted(given: Labelled, limit: int) -> list[Cells]:
+    """Count rows without weights by the kernel; columns of which a table has no room are sorted."""
+    device, xp, rows = given.device, given.device.xp, given.rows
+    assert isinstance(rows, DenseRows)
+    (n, d), classes, room = rows.shape, given.classes, max(PLACES * limit, FEWEST_PLACES)
+    columns, levels, values = _places(given, limit, room)
+    places = int(columns["width"].max(initial=0))
+    places = max(2, places + places % 2)
+    table, many = xp.zeros((d, classes, places), np.uint32), xp.zeros(1 + d, np.uint64)
+    aside = xp.empty(ASIDE, np.int32), xp.empty(ASIDE, np.int32), xp.empty(ASIDE)
+    status, listed = fresh_status(device, n * d), xp.asarray(values if len(values) else np.zeros(1))
+    known = xp.asarray(columns.view(np.uint8))
+    size = rows.dtype.itemsize
+
+    def bytes_of(together: int) -> int:
+        return (together * classes * places + 1) // 2 * 4
+
+    most = [k for k in (4, 2, 1) if (k == 1 or d % k == 0) and bytes_of(k) <= min(BESIDE, device.most_shared)]
+    most += [1] if bytes_of(1) <= min(INSIDE, device.most_shared) else []
+    together, inside = (most[0], True) if most else (1, False)
+    aligned = rows.is_aligned(together * size)
+    groups = -(-d // together)
+
+    def count(low: int, high: int) -> None:
+        x = rows.batch(low, high)
+        codes = xp.ascontiguousarray(given.codes[low:high])
+        spans = max(1, min(-(-(high - low) // (4 * COUNTERS)), -(-MOST_BLOCKS // groups)))
+        span = -(-(high - low) // spans)
+        read = (x, i8(x.strides[0] // size), i4(aligned), i8(high - low), i4(d), codes, i4(classes), i8(span))
+        how = (known, listed, i4(places), i4(inside), table, many, i8(ASIDE), *aside, i8(low), status)
+        shared = bytes_of(together) if inside else 0
+        device.launch(f"count_cells_f{size * 8}_{together}", (spans * groups,), COUNTERS, (*read, *how), shared)
+
+    halving(device, n, rows.rows_at_once(1), count)
+    infinite = int(device.to_host(status)[0])
+    if infinite < n * d:
+        rows.refuse(infinite)
+    counts, left = device.to_host(table), device.to_host(many).astype(np.int64)
+    some = slice(0, min(int(left[0]), ASIDE))
+    others = [device.to_host(each[some]) for each in aside]
+    whole = left[0] <= ASIDE
+    out = []
+    for j in range(d):
+        if left[1 + j] and not whole:
+            out.append(_sorted(given, j, limit, None))
+            continue
+        own = np.s_[columns["begin"][j] : columns["end"][j]]
+        edge = values[own] if columns["way"][j] == LISTED else _edges_of(columns[j], int(levels[j]))
+        level = int(levels[j]) if columns["way"][j] == 0 else FINEST
+        cells = _cells(edge, counts[j, :, : len(edge)], level, limit)
+        if left[1 + j]:
+            mine = others[0] == j
+            cells = cells + Cells.of(others[2][mine][:, None], others[1][mine], classes, None, None, limit)
+        out.append(cells)
+    return out
+
+
+def _edges_of(column: Any, level: int) -> Array:
+    """Return where the cells of a grid begin."""
+    return np.ldexp(column["low"] + np.arange(column["width"], dtype=np.float64), level)
+
+
+def _cells(edge: Array, counts: NDArray[np.uint32], level: int, limit: int) -> Cells:
+    """Make cells of one column of counts, (classes, places), at the least level from `level` on."""
+    codes, place = np.nonzero(counts)
+    start = np.searchsorted(codes, np.arange(len(counts) + 1)).astype(np.int64)
+    points = Points(edge[place][:, None] + 0.0, counts[codes, place].astype(np.float64), start)
+    return Cells((points,), np.array([level], np.int32), limit) + Cells.empty(len(counts), 1, limit)
+
+
+def _places(given: Labelled, limit: int, room: int) -> tuple[Any, NDArray[np.int64], Array]:
+    """Settle how each column is counted: what kernels know of it, the level of its grid, and all values of lists."""
+    rows = given.rows
+    assert isinstance(rows, DenseRows)
+    d = rows.shape[1]
+    columns, levels = np.zeros(d, COLUMN), np.full(d, FINEST, np.int64)
+    columns["way"] = LISTED
+    if not rows.shape[0]:
+        return columns, levels, np.empty(0)
+    device = given.device
+    pooled, own = _samples(given)
+    distinct, least = _changes(device, own, own), _least_levels(device, own, limit)
+    units_of, (low, high, middle) = _units_of(device, pooled), _spread(device, pooled)
+    lists: list[Array] = []
+    for j in range(d):
+        grid = distinct[j] > limit
+        level = int(least[j] if grid else units_of[j])
+        if not np.isfinite(high[j] - low[j]) or abs(level) > FARTHEST_LEVEL:
+            continue
+        first, last = (int(np.floor(np.ldexp(x, -level))) for x in (low[j], high[j]))
+        need = last - first + 1
+        if (grid or need <= room) and max(abs(first), abs(last)) < 1 << 51:
+            width = int(min(room, need + need // 2 + 8))
+            begin = first - (width - need) // 2 if need <= room else int(np.floor(np.ldexp(middle[j], -level))) - room // 2
+            columns[j] = (2.0**-level, begin, 0 if grid else EXACT_GRID, width, 0, 0)
+            levels[j] = level
+        elif not grid:
+            values = device.to_host(device.xp.unique(pooled[:, j]))
+            values = values[~np.isnan(values)]
+            if len(values) <= room:
+                at = sum(map(len, lists))
+                columns[j] = (1.0, 0, LISTED, len(values), at, at + len(values))
+                lists.append(values)
+    return columns, levels, np.concatenate([np.empty(0), *lists])
+
+
+def _samples(given: Labelled) -> tuple[Any, Any]:
+    """Return sorted columns of rows of all classes, and of the largest class; NaN stands for what is not finite."""
+    xp, rows = given.device.xp, given.rows
+    assert isinstance(rows, DenseRows)
+
+    def spaced(places: Any) -> Any:
+        some = rows.x[places[:: max(1, len(places) // SAMPLE)][:SAMPLE]].astype(np.float64) + 0.0
+        return xp.sort(xp.where(xp.isfinite(some), some, np.nan), axis=0)
+
+    largest = int(given.class_weight().argmax())
+    return spaced(xp.flatnonzero(given.codes >= 0)), spaced(xp.flatnonzero(given.codes == largest))
+
+
+def _changes(device: Device, values: Any, of: Any) -> NDArray[np.int64]:
+    """Return how many different numbers `of` belong to each sorted column of values."""
+    new = (of[1:] != of[:-1]) & (values[1:] == values[1:])
+    return device.to_host(new.sum(axis=0) + (values[:1] == values[:1]).sum(axis=0)).astype(np.int64)
+
+
+def _least_levels(device: Device, own: Any, limit: int) -> NDArray[np.int64]:
+    """Return a level of each column that is not above that of sorted columns of a class, mostly that level."""
+    low, high = np.full(own.shape[1], FINEST + 1), np.full(own.shape[1], COARSEST)
+    while (open_ := low < high).any():
+        half = (low + high) // 2
+        with np.errstate(all="ignore"):
+            cells = np.floor(np.ldexp(own, device.xp.asarray((-half).astype(np.int32))))
+        fits = _changes(device, own, cells) <= limit
+        low, high = np.where(open_ & ~fits, half + 1, low), np.where(open_ & fits, half, high)
+    return low
+
+
+def _units_of(device: Device, values: Any) -> NDArray[np.int64]:
+    """Return the largest e of each column for which all values are multiples of 2^e; 0 if all are 0 or missing."""
+    xp = device.xp
+    bits = xp.ascontiguousarray(values).view(np.int64)
+    exponent, fraction = bits >> 52 & 0x7FF, bits & ((1 << 52) - 1)
+    whole = xp.where(exponent > 0, fraction | 1 << 52, fraction)
+    lowest = np.frexp((whole & -whole).astype(np.float64))[1] - 1
+    unit = xp.where((values == 0) | (values != values), 1 << 20, xp.maximum(exponent, 1) - 1075 + lowest)
+    found = device.to_host(unit.min(axis=0)).astype(np.int64)
+    return np.where(found == 1 << 20, 0, found)
+
+
+def _spread(device: Device, values: Any) -> tuple[Array, Array, Array]:
+    """Return the least, the largest and the middle number of sorted columns; NaN if there is none."""
+    xp = device.xp
+    present = (values == values).sum(axis=0)
+    columns, last = xp.arange(values.shape[1]), xp.maximum(present - 1, 0)
+    low, high, middle = (device.to_host(values[place, columns]) for place in (last * 0, last, last // 2))
+    return low, high, middle
+
+
+# ---- columns that are sorted
+
+
+def _sorted(given: Labelled, column: int, limit: int, weights: Weights | None) -> Cells:
+    """Count the values of one column by sorting them."""
+    device, xp, rows = given.device, given.device.xp, given.rows
+    assert isinstance(rows, DenseRows)
+    x = rows.x[:, column].astype(np.float64) + 0.0
+    some = ~xp.isnan(x) & (given.codes >= 0)
+    some = xp.flatnonzero(some if weights is None else some & (given.weight > 0))
+    codes = given.codes[some]
+    order = xp.lexsort(xp.stack([x[some], codes.astype(np.float64)]))
+    some = some[order]
+    x, codes = x[some], codes[order]
+    values, codes, firsts = _firsts(xp, x, codes)
+    level = _level(device, values, codes, given.classes, limit)
+    if level != FINEST:
+        _, codes, merged = _firsts(xp, edges(values, level), codes)
+        values, firsts = edges(values, level)[merged], firsts[merged]
+    ends = xp.append(firsts[1:], xp.asarray([len(some)]))
+    weight = (ends - firsts).astype(np.float64)
+    if weights is not None:
+        high, low = (_sums_between(xp, each[some], firsts, ends) for each in (weights.high, weights.low))
+        weight = weights.joined(high, low)
+    start = np.searchsorted(device.to_host(codes), np.arange(given.classes + 1)).astype(np.int64)
+    points = Points(device.to_host(values)[:, None], device.to_host(weight), start)
+    return Cells((points,), np.array([level], np.int32), limit)
+
+
+def _firsts(xp: Any, values: Any, codes: Any) -> tuple[Any, Any, Any]:
+    """Return sorted values and codes once for each pair, and where each begins."""
+    new = xp.ones(len(values), bool)
+    new[1:] = (values[1:] != values[:-1]) | (codes[1:] != codes[:-1])
+    at = xp.flatnonzero(new)
+    return values[at], codes[at], at
+
+
+def _sums_between(xp: Any, numbers: Any, begin: Any, end: Any) -> Any:
+    """Sum integers from each begin to its end."""
+    total = xp.zeros(len(numbers) + 1, np.int64)
+    total[1:] = xp.cumsum(numbers)
+    return total[end] - total[begin]
+
+
+def _level(device: Device, values: Any, codes: Any, classes: int, limit: int) -> int:
+    """Return the least level at which no class has more than `limit` cells."""
+    xp = device.xp
+
+    def fits(level: int) -> bool:
+        own = codes if level == FINEST else _firsts(xp, edges(values, level), codes)[1]
+        return not len(own) or int(xp.bincount(own, minlength=classes).max()) <= limit
+
+    low, high = FINEST, COARSEST
+    while low < high:
+        half = (low + high) // 2
+        low, high = (low, half) if fits(half) else (half + 1, high)
+    return low
