@@ -8,7 +8,7 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from onnx import NodeProto, TensorProto, helper, numpy_helper
+from onnx import NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 Attribute: TypeAlias = Any  # a number, a string, or a list of them
 
@@ -32,6 +32,7 @@ class Graph:
         self.nodes: list[NodeProto] = []
         self.constants: list[TensorProto] = []
         self.opsets = OPSETS
+        self.declared: list[ValueInfoProto] = []  # types that cannot be inferred
         self._known: dict[Any, str] = {}
 
     def _new_name(self) -> str:
@@ -60,6 +61,12 @@ class Graph:
             name = self._known[key] = self._new_name()
             self.nodes.append(helper.make_node(operator, names, [name], name, domain=domain, **attributes))
         return Tensor(self, self._known[key])
+
+    def cut(self, texts: Tensor, **how: Attribute) -> Tensor:
+        """Cut texts into strings, (rows, strings of the longest); shorter texts have empty ones behind theirs."""
+        found = self.add("Tokenizer", texts, domain=RUNTIME, mark=0, pad_value="", mincharnum=1, **how)
+        self.declared.append(helper.make_tensor_value_info(found.name, TensorProto.STRING, [None, None]))
+        return found
 
     def unique(self, values: Tensor) -> tuple[Tensor, Tensor]:
         """Return distinct values, ascending, and how often each occurs."""

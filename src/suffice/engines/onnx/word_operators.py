@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,13 +20,12 @@ from suffice.core.errors import NoFormulaError
 from suffice.core.words import Tokenization, Vocabulary, Weighting
 from suffice.core.words.counting import Linear
 from suffice.core.words.word_characters import DOTTED_I, FINAL_SIGMA, SIGMA, ranges_of, word_characters
-from suffice.engines.onnx.graph import END, RUNTIME, TEXT_OPSETS, Tensor
+from suffice.engines.onnx.graph import END, TEXT_OPSETS, Tensor
 from suffice.engines.onnx.model_inputs import Inputs
 from suffice.formulas import WordScores, smallest_codes
 
 MOST_BYTES = 1 << 30  # of the words and numbers of a text: a file of ONNX has less than 2 GiB
 ADDED_WORD = "ÀÀ"  # of the added row
-TOKENIZER: dict[str, Any] = {"domain": RUNTIME, "mark": 0, "pad_value": "", "mincharnum": 1}
 
 
 def word_scores(inputs: Inputs, node: WordScores) -> Tensor:
@@ -90,7 +89,7 @@ def _unclear_sigma() -> str:
 def _words(texts: Tensor, tokenization: Tokenization) -> tuple[Tensor, Tensor]:
     """Return the words of all texts as they are counted, and the row of each."""
     graph, pattern = texts.graph, _word_pattern(tokenization.lowercase)
-    cut = graph.add("Tokenizer", texts, tokenexp=pattern, **TOKENIZER)  # (rows, words of the longest)
+    cut = graph.cut(texts, tokenexp=pattern)  # (rows, words of the longest)
     row = graph.add("Expand", graph.positions(texts.size(0)).unsqueeze(1), graph.add("Shape", cut)).reshape(-1)
     words = cut.reshape(-1)
     there = words.lookup([""], [0], otherwise=1).cast(np.bool_)
@@ -110,7 +109,7 @@ def _lower(words: Tensor) -> Tensor:
     lower = {c: low for c, low in known.lower.items() if not c.isascii()} | {DOTTED_I: "i"}
     plain = graph.add("StringNormalizer", words, case_change_action="LOWER", locale="C", is_case_sensitive=1)
     capital = graph.add("RegexFullMatch", plain, pattern=f".*[{ranges_of(lower)}].*")
-    cut = graph.add("Tokenizer", plain.compress(capital), separators=[""], **TOKENIZER)  # (words, characters)
+    cut = graph.cut(plain.compress(capital), separators=[""])  # (words, characters)
     code = cut.lookup([*lower], list(range(len(lower))), otherwise=len(lower))
     found = graph.constant([*lower.values(), ""]).gather(code, axis=0)
     found = code.equals(np.array(len(lower))).where(cut, found)
@@ -145,7 +144,7 @@ class Phrases:
     def of(cls, vocabulary: Vocabulary, most: int) -> Phrases:
         """Split the names of features into words."""
         names = [name.split(" ") if most > 1 else [name] for name in vocabulary.names.tolist()]
-        words = sorted({word for name in names for word in name})
+        words = sorted({word for name in names for word in name}) or [""]  # no word is empty
         place = {word: i for i, word in enumerate(words)}
         length = np.array([len(name) for name in names], dtype=np.int64)
         codes = np.zeros((len(names), most), dtype=np.int64)
@@ -159,8 +158,8 @@ class Phrases:
             own, found = np.unique(node[longer] * len(words) + codes[longer, k - 1], return_inverse=True)
             node = np.where(longer, 0, -1)
             node[longer] = found
-            keys.append(own)
-            features.append(_features(node, length == k, len(own)))
+            keys.append(own if len(own) else np.array([-2]))  # no key is negative but −1
+            features.append(_features(node, length == k, len(keys[-1])))
         return cls(words, keys, features, len(names))
 
     def counted(self, words: Tensor, row: Tensor, least: int) -> Iterator[Counted]:
