@@ -177,9 +177,24 @@ def test_a_kernel_over_too_many_points_has_no_formula():
         fitted.formula(["x"])
 
 
-def test_text_has_no_formula():
-    clf = sf.TextClassifier().fit(["good film", "bad film"] * 3, ["+", "-"] * 3)
-    with pytest.raises(NoFormulaError, match="TextDistribution"):
+def test_the_formula_of_texts_sums_over_their_words():
+    texts, y = ["good film", "bad film", "good good actors", "", "bad, bad"] * 3, ["+", "-", "+", "-", "-"] * 3
+    for options in ({}, {"event": "bernoulli", "smoothing": 1.0}, {"event": "complement", "smoothing": 0.5}):
+        clf = sf.TextClassifier(**options).fit(texts, y)
+        asked = ["a good film", "unknown words", "", None]
+        found = clf.formula().posterior({"x0": asked})
+        assert_allclose(found, clf.predict_proba(asked), rtol=1e-12)
+        written = json.loads(json.dumps(clf.formula().to_json()))["terms"][0]["formula"]
+        assert written["words"] == list(clf.vocabulary_)
+        assert len(written["coef"]) == len(written["codes"]) == written["start"][-1]
+
+
+@pytest.mark.parametrize(
+    "options", [{"learn": "predictive", "smoothing": 1.0, "calibrate": False}, {"smoothing": 0, "calibrate": False}]
+)
+def test_texts_whose_scores_are_no_sums_over_words_have_no_formula(options):
+    clf = sf.TextClassifier(event="multinomial", **options).fit(["good film", "bad film"] * 3, ["+", "-"] * 3)
+    with pytest.raises(NoFormulaError, match="another learn or smoothing"):
         clf.formula()
 
 
@@ -280,7 +295,7 @@ def test_rows_impossible_under_every_class_get_the_prior_as_in_the_model():
 def test_an_error_names_every_block_without_a_formula():
     rng = np.random.default_rng(1)
     table = {"x": rng.normal(size=60), "z": rng.normal(size=60), "note": ["some words"] * 60}
-    families = {"x": sf.Kernel("cosine"), "z": sf.Gaussian(), "note": sf.Text()}
+    families = {"x": sf.Kernel("cosine"), "z": sf.Gaussian(), "note": sf.Text(learn="predictive")}
     clf = sf.BayesClassifier(families, structure="naive").fit(table, ["a", "b"] * 30)
     with pytest.raises(NoFormulaError, match=r"'x': The cosine kernel.*'note': Text"):
         clf.formula()

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from functools import cache
 
 import numpy as np
 import onnx
@@ -9,6 +10,8 @@ import onnxruntime
 import pyarrow.parquet as pq
 import pytest
 import skl2onnx
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_digits, load_iris
 from sklearn.pipeline import make_pipeline
@@ -321,6 +324,159 @@ def test_counts_of_the_words_of_messages(data_dir, estimator):
     check(estimator.fit(counts, labels), counts[:300].toarray().astype(np.float64))
 
 
+# ---- texts
+
+
+MESSAGES = [
+    "Hello, it's 10 o'clock: café, naïve, déjà-vu",
+    "WIN a FREE prize!!! Call 09061701461 now, call NOW",
+    "ÉTÉ été Été; L'ÎLE, l'île; ÇA VA? ÄÖÜ ẞ ß",
+    "ок, ПРИВЕТ привет Привет",
+    "😀😀 party @8pm 🎉 tonight_or_never",
+    "ΟΔΥΣΣΕΥΣ ΚΑΙ ΣΙΣΥΦΟΣ. Οδυσσεύς",
+    "İSTANBUL'DA, Bİ xİy",
+    "a b c ? !",
+    "free free free unknown",
+    "tabs\tand\nlines and\u2028more; \uff41\uff42 \uff21\uff22 中文 ǅa ǆA",
+    "x" * 300 + " É" * 3 + "É" * 200,
+    "",
+]
+LETTERS = "abAB19_ '.-éÉßẞσΣςİı😀\u0301\u00ad\u02b0ⒶДд中\n"
+UNCLEAR = ["Κ.Σ.", "Σ'Α", "ⒶΣΑ", "ΑΣ\u0301Α"]  # whether Σ ends a word is decided beyond the word
+
+
+def messages(n, seed=0):
+    """Write texts of the words of MESSAGES, and labels that mostly say which of them are free."""
+    rng = np.random.default_rng(seed)
+    words = np.array(" ".join(MESSAGES).split(" "), dtype=object)
+    texts = [" ".join(rng.choice(words, rng.integers(12))) for _ in range(n)]
+    return texts, np.array(["spam" if ("free" in text) != (rng.random() < 0.1) else "ham" for text in texts])
+
+
+def check_texts(clf, texts):
+    """Compare labels and probabilities of texts with those of the classifier."""
+    model = clf.to_onnx()
+    onnx.checker.check_model(model, full_check=True)
+    labels, p = answers(model, {"x0": texts})
+    assert_allclose(p, clf.predict_proba(texts), **CLOSE)
+    assert_array_equal(labels, clf.predict(texts))
+    return model
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"calibrate": "classes"},
+        {"event": "multinomial", "ngrams": (1, 1), "smoothing": 1.0, "calibrate": False},
+        {"event": "multinomial", "ngrams": (2, 3), "smoothing": 0.5, "term_weight": "log", "length_norm": "l1"},
+        {"event": "multinomial", "ngrams": (1, 2), "smoothing": 0.5, "term_weight": "log", "length_norm": "l2"},
+        {"event": "complement", "ngrams": (1, 3), "smoothing": 0.5, "term_weight": "binary", "length_norm": "l2"},
+        {"event": "bernoulli", "smoothing": 1.0},
+        {"lowercase": False},
+        {"stop_words": ["free", "été", "àà"]},
+        {"stop_words": "english", "calibrate": False},
+    ],
+    ids=str,
+)
+def test_texts_are_cut_weighed_and_scored_as_in_the_library(options):
+    texts, y = messages(200)
+    model = check_texts(sf.TextClassifier(**options).fit(texts, y), MESSAGES + messages(50, seed=1)[0])
+    assert "com.microsoft.Tokenizer" in model.doc_string
+    assert {each.domain for each in model.opset_import} == {"", "ai.onnx.ml", "com.microsoft"}
+
+
+def test_each_text_has_the_answer_that_it_has_alone():
+    texts, y = messages(200)
+    clf = sf.TextClassifier().fit(texts, y)
+    session = onnxruntime.InferenceSession(clf.to_onnx().SerializeToString(), providers=["CPUExecutionProvider"])
+    for text in MESSAGES:
+        (p,) = session.run(["output_probability"], {"x0": [[text]]})
+        assert_allclose(p, clf.predict_proba([text]), **CLOSE)
+    empty = np.empty((0, 1), dtype=object)
+    assert [each.shape for each in session.run(None, {"x0": empty})] == [(0,), (0, 2)]
+
+
+@given(st.lists(st.one_of(st.text(LETTERS), st.text()), min_size=1, max_size=5))
+def test_any_text_has_the_probabilities_of_the_library_or_none(texts):
+    clf, session = _of_letters()
+    (p,) = session.run(["output_probability"], {"x0": np.array(texts, dtype=object)[:, None]})
+    clear = np.array(["Σ" not in text for text in texts])
+    unknown = np.isnan(p).any(axis=1)
+    assert not unknown[clear].any()
+    assert_allclose(p[~unknown], clf.predict_proba(texts)[~unknown], **CLOSE)
+
+
+@cache
+def _of_letters():
+    """A classifier that knows many short words of LETTERS, and a session of its model."""
+    rng = np.random.default_rng(0)
+    texts = ["".join(rng.choice(list(LETTERS), 60)) for _ in range(200)]
+    clf = sf.TextClassifier(calibrate=False).fit(texts, np.arange(200) % 2)
+    return clf, onnxruntime.InferenceSession(clf.to_onnx().SerializeToString(), providers=["CPUExecutionProvider"])
+
+
+def test_every_character_is_of_words_or_not_as_in_the_library():
+    every = [chr(c) for c in range(0x110000) if c not in range(0xD800, 0xE000)]
+    texts = [" ".join(f"{c}{c}q {c}q" for c in every[lo : lo + 8]) for lo in range(0, len(every), 8)]
+    clf = sf.TextClassifier(event="multinomial", ngrams=(1, 1), smoothing=1.0, calibrate=False)
+    clf.fit([text.lower() for text in texts], np.arange(len(texts)) % 7)
+    assert_allclose(answers(clf.to_onnx(), {"x0": texts})[1], clf.predict_proba(texts), **CLOSE)
+
+
+def test_a_sigma_whose_form_is_decided_beyond_its_word_leaves_no_probability():
+    clf = sf.TextClassifier().fit(*messages(100))
+    _, p = answers(clf.to_onnx(), {"x0": UNCLEAR})
+    assert np.isnan(p).all()
+    clf = sf.TextClassifier(lowercase=False).fit(*messages(100))
+    check_texts(clf, UNCLEAR)
+
+
+@pytest.mark.parametrize("structure", ["naive", "columns", "pairs", "auto"])
+def test_columns_of_texts_beside_others(structure):
+    notes, y = messages(200)
+    rng = np.random.default_rng(0)
+    table = {
+        "note": [note or None for note in notes],
+        "size": [None if i % 9 == 0 else float(x) for i, x in enumerate(rng.normal(size=200) + (y == "spam"))],
+        "kind": rng.choice(["a", "b"], 200).tolist(),
+    }
+    clf = sf.BayesClassifier({"note": sf.Text(ngrams=(1, 2), event="auto")}, structure=structure).fit(table, y)
+    check(clf, table)
+
+
+def test_a_column_of_texts_without_words_says_nothing():
+    table = {"note": ["? !", "a", "b ..", ""] * 10, "size": np.random.default_rng(0).normal(size=40).tolist()}
+    clf = sf.BayesClassifier({"note": sf.Text(ngrams=(1, 2))}, structure="naive").fit(table, [0, 1] * 20)
+    check(clf, {"note": ["words", "", "!"], "size": [0.0, None, 1.0]})
+
+
+def test_texts_that_cannot_be_cut_by_operators_are_refused_by_name(monkeypatch):
+    texts, y = messages(50)
+    for options, said in {
+        "strip_accents": ("unicode", "do not remove accents"),
+        "stem": ("english", "stems"),
+        "n_features": (64, "do not hash"),
+        "analyzer": ("char", "n-grams of characters"),
+    }.items():
+        clf = sf.TextClassifier(**{options: said[0]}).fit(texts, y)
+        with pytest.raises(NoFormulaError, match=f"Column 'x0' holds texts.*{said[1]}"):
+            clf.to_onnx()
+    with pytest.raises(NoFormulaError, match=r"\['x0'\] hold strings"):
+        sf.TextClassifier().fit(texts, y).to_onnx(inputs="matrix")
+    monkeypatch.setattr("suffice.engines.onnx.word_operators.MOST_BYTES", 100)
+    with pytest.raises(NoFormulaError, match=r"words and phrases would take .* Fit with ngrams=\(1, 1\)"):
+        sf.TextClassifier().fit(texts, y).to_onnx()
+
+
+def test_sms_messages(data_dir):
+    found = pq.read_table(data_dir / "sms-spam.parquet").to_pydict()
+    texts, y = found["text"], found["label"]
+    model = check_texts(sf.TextClassifier().fit(texts[::2], y[::2]), texts)
+    assert model.ByteSize() < 1_500_000
+    assert len(model.graph.node) < 300
+
+
 # ---- pipelines
 
 
@@ -355,8 +511,6 @@ def test_what_cannot_be_expressed_is_refused_by_name():
     x = np.random.default_rng(0).normal(size=(2000, 3))
     with pytest.raises(NoFormulaError, match=r'cosines .* structure="pairs"'):
         sf.BayesClassifier().fit(x, (x > 0).sum(axis=1) % 2).to_onnx()  # three columns together tell the class
-    with pytest.raises(NoFormulaError, match="cut it into words"):
-        sf.TextClassifier().fit(["good film", "bad film"] * 3, ["+", "-"] * 3).to_onnx()
     clf = sf.BayesClassifier({"k": sf.Categorical()}, calibrate=False)
     with pytest.raises(NoFormulaError, match="'k' has the category 9007199254740993"):
         clf.fit({"k": [2**53 + 1, 1] * 9}, [0, 1] * 9).to_onnx()
@@ -380,6 +534,15 @@ def test_without_onnx_an_error_says_what_to_install(monkeypatch):
     clf = GaussianNB().fit(REALS, LABELS)
     with pytest.raises(MissingPackageError, match=r"pip install 'suffice\[onnx\]'"):
         clf.to_onnx()
+
+
+def test_the_command_line_writes_a_model_of_texts(tmp_path):
+    texts, y = messages(50)
+    sf.TextClassifier().fit(texts, y).save(tmp_path / "m.suffice")
+    command = [sys.executable, "-m", "suffice", "export", str(tmp_path / "m.suffice"), "-o", str(tmp_path / "m.onnx")]
+    subprocess.run(command, capture_output=True, text=True, check=True)
+    expected = sf.load(tmp_path / "m.suffice").predict_proba(MESSAGES)
+    assert_allclose(answers(onnx.load(tmp_path / "m.onnx"), {"x0": MESSAGES})[1], expected, **CLOSE)
 
 
 def test_the_command_line_writes_a_model(tmp_path):

@@ -399,6 +399,9 @@ def test_queries_are_printed_for_databases_that_are_not_here():
     )
     with pytest.raises(NoFormulaError, match="'a'"):
         odd.to_sql()
+    texts = sf.BayesClassifier({"note": sf.Text()}).fit({"note": ["good film", "bad film"] * 9}, [0, 1] * 9)
+    with pytest.raises(NoFormulaError, match="'note' holds texts, and SQL cannot cut them into words"):
+        texts.to_sql()
 
 
 # ---- bad input

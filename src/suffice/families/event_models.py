@@ -155,9 +155,9 @@ class LinearEventModel(EventModel):
         """Score texts in one pass; None if not only the words of a text decide."""
         if not self.added > 0 or np.any(self.intercept):
             return None
-        return lexicon.score(texts, weighting, self._linear)
+        return lexicon.score(texts, weighting, self.linear)
 
-    def _linear(self, words: NDArray[np.int32] | None) -> Linear:
+    def linear(self, words: NDArray[np.int32] | None) -> Linear:
         """Return the scores of some words, or of all."""
         counts, rest = self.counts, (self.base, self._lengths, self._exponent)
         if words is None:

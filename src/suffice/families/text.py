@@ -41,7 +41,7 @@ from suffice.families.event_models import (
     UrnModel,
 )
 from suffice.families.page_words import MOST_WORDS, FewerWords, most_telling
-from suffice.formulas import Term
+from suffice.formulas import Term, WordScores
 
 Event: TypeAlias = Literal["multinomial", "complement", "bernoulli", "auto"]
 
@@ -327,12 +327,16 @@ class TextDistribution(Distribution):
         event = FewerWords(self.event, most_telling(self.event))
         return replace(self, vocabulary=event.counts.vocabulary, event=event)
 
-    def formula(self, names: Sequence[str]) -> list[Term]:  # noqa: ARG002  # the contract
-        """Refuse: cutting a text into words is no formula of columns."""
-        raise NoFormulaError(
-            "TextDistribution has no formula: neither SQL nor ONNX can lower-case a text and cut it into words as "
-            "Python does. Count the words first, with BagOfWords, and classify the counts"
-        )
+    def formula(self, names: Sequence[str]) -> list[Term]:
+        """Return the scores of words; a model that is not linear in the values of words is refused."""
+        event = self.event
+        if not isinstance(event, LinearEventModel) or not event.added > 0:
+            how = "with learn='predictive'" if isinstance(event, UrnModel) else "without smoothing"
+            raise NoFormulaError(
+                f"Text has no formula {how}: its scores are not sums over words. Fit with another learn or smoothing"
+            )
+        words = WordScores(names[0], self.lexicon, self.weighting, event.linear, np.asarray(event.intercept))
+        return [Term(str(names[0]), tuple(names[:1]), words)]
 
     def to_page(self, column: str) -> dict[str, Any]:
         """Return the vocabulary, the scores of words and the tokenization as JSON, for the script of the report.

@@ -11,6 +11,7 @@ tree serves all classes, and its value is (rows, classes). The nodes are
 - `Linear`: Σ_j coef_j (x_j − origin_j) of several columns, `Bumps`: the log of a sum of Gaussian curves over a column,
 - `Lookup` (categories), `Combinations` (categories of several columns), `Steps` (bins), `Above` (a threshold), and
   `CrossTable` (bins or categories of two columns),
+- `WordScores`: Σ_j x_j score_jy of the words of a text,
 - `Where`, which chooses by a condition: `Missing`, `Below`, `Fraction` or `Among`; and `Unknown`, which has no value.
 
 Numbers may be infinite: a constant of −inf excludes a class. `to_json` writes the fields of every node.
@@ -57,6 +58,7 @@ from suffice.formulas.cross_tables import CrossTable
 from suffice.formulas.lookups import Above, Combinations, LogGammaRatio, Lookup, Steps, TimesLog
 from suffice.formulas.node import Array, Reads, in_base64, smallest_codes, to_json
 from suffice.formulas.scoring import Scoring, Term
+from suffice.formulas.word_scores import WordScores
 
 __all__ = [
     "Above",
@@ -97,6 +99,7 @@ __all__ = [
     "Unary",
     "Unknown",
     "Where",
+    "WordScores",
     "X",
     "as_formula",
     "by_observed",

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from suffice.core.errors import SufficeError
+from suffice.core.errors import NoFormulaError, SufficeError
 from suffice.families.choose import AutomaticBernoulli
 from suffice.families.product import Product, ProductDistribution
+from suffice.formulas import WordScores
 from suffice.formulas.lookups import MOST_EXACT
 from suffice.formulas.row_scores import Row, RowScores
 from suffice.model.calibration import ScoredRow
@@ -28,6 +29,8 @@ class SingleRows:
 
     def __init__(self, predictor: Predictor):
         formulas = [term.formula for term in predictor.formula().terms]
+        if any(isinstance(node, WordScores) for formula in formulas for node in formula.walk()):
+            raise NoFormulaError("Texts take the general way")
         self.scores = RowScores(formulas, len(predictor.labels))
         family, strings = predictor.learned.family, predictor.string_columns
         assert isinstance(family, Product), "tables have columns"

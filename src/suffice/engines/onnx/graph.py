@@ -8,12 +8,17 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from onnx import NodeProto, TensorProto, helper, numpy_helper
+from onnx import NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 Attribute: TypeAlias = Any  # a number, a string, or a list of them
 
 ML = "ai.onnx.ml"  # the domain of operators for machine learning
+RUNTIME = "com.microsoft"  # the domain of operators that onnxruntime alone has
 OPSETS = {"": 18, ML: 2}  # the versions of the operators
+TEXT_OPSETS = {"": 20, ML: 2, RUNTIME: 1}  # those of models that read texts
+
+
+END = np.iinfo(np.int64).max  # of a slice
 
 
 class Graph:
@@ -26,6 +31,8 @@ class Graph:
         self.prefix = prefix
         self.nodes: list[NodeProto] = []
         self.constants: list[TensorProto] = []
+        self.opsets = OPSETS
+        self.declared: list[ValueInfoProto] = []  # types that cannot be inferred
         self._known: dict[Any, str] = {}
 
     def _new_name(self) -> str:
@@ -54,6 +61,46 @@ class Graph:
             name = self._known[key] = self._new_name()
             self.nodes.append(helper.make_node(operator, names, [name], name, domain=domain, **attributes))
         return Tensor(self, self._known[key])
+
+    def cut(self, texts: Tensor, **how: Attribute) -> Tensor:
+        """Cut texts into strings, (rows, strings of the longest); shorter texts have empty ones behind theirs."""
+        found = self.add("Tokenizer", texts, domain=RUNTIME, mark=0, pad_value="", mincharnum=1, **how)
+        self.declared.append(helper.make_tensor_value_info(found.name, TensorProto.STRING, [None, None]))
+        return found
+
+    def unique(self, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Return distinct values, ascending, and how often each occurs."""
+        distinct, count = f"{values.name}_distinct", f"{values.name}_count"
+        self.nodes.append(helper.make_node("Unique", [values.name], [distinct, "", "", count], distinct))
+        return Tensor(self, distinct), Tensor(self, count)
+
+    def join(self, parts: Tensor) -> Tensor:
+        """Concatenate strings, (rows, parts), along the rows."""
+        i, go, before, going, after = (f"{parts.name}_{name}" for name in ("i", "go", "before", "going", "after"))
+        body = helper.make_graph(
+            [
+                helper.make_node("Gather", [parts.name, i], [f"{parts.name}_part"], axis=1),
+                helper.make_node("StringConcat", [before, f"{parts.name}_part"], [after]),
+                helper.make_node("Identity", [go], [going]),
+            ],
+            f"{parts.name}_join",
+            [
+                helper.make_tensor_value_info(i, TensorProto.INT64, []),
+                helper.make_tensor_value_info(go, TensorProto.BOOL, []),
+                helper.make_tensor_value_info(before, TensorProto.STRING, [None]),
+            ],
+            [
+                helper.make_tensor_value_info(going, TensorProto.BOOL, []),
+                helper.make_tensor_value_info(after, TensorProto.STRING, [None]),
+            ],
+        )
+        times = parts.size(1).reshape()
+        empty = self.add("Expand", np.array([""]), parts.size(0))
+        return self.add("Loop", times, np.array(True), empty, body=body)
+
+    def positions(self, number: Tensor) -> Tensor:
+        """Return 0 … number − 1; the number is (1,)."""
+        return self.add("Range", np.array(0), number.reshape(), np.array(1))
 
     def sum(self, parts: Sequence[Tensor]) -> Tensor:
         """Add tensors that broadcast."""
@@ -110,6 +157,9 @@ class Tensor:
     def __or__(self, other: Tensor) -> Tensor:
         return self._add("Or", other)
 
+    def __mod__(self, other: Tensor | ArrayLike) -> Tensor:
+        return self._add("Mod", other)
+
     def equals(self, other: Tensor | ArrayLike) -> Tensor:
         """Return where both are equal."""
         return self._add("Equal", other)
@@ -153,6 +203,30 @@ class Tensor:
     def unsqueeze(self, axis: int) -> Tensor:
         """Add a dimension of one."""
         return self._add("Unsqueeze", np.array([axis], dtype=np.int64))
+
+    def size(self, axis: int) -> Tensor:
+        """Return the number of entries along an axis, (1,)."""
+        return self._add("Shape", start=axis, end=axis + 1)
+
+    def some(self, first: int, last: int, axis: int = 0) -> Tensor:
+        """Return the entries `first : last` along an axis; `END` is the end."""
+        return self._add("Slice", np.array([first]), np.array([last]), np.array([axis]))
+
+    def lookup(self, keys: Sequence[str] | Sequence[int], values: Sequence[int], otherwise: int) -> Tensor:
+        """Return the values of keys, which are strings or integers."""
+        kind = "keys_strings" if isinstance(keys[0], str) else "keys_int64s"
+        own = {kind: keys, "values_int64s": values, "default_int64": otherwise}
+        return self._add("LabelEncoder", domain=ML, **own)
+
+    def compress(self, where: Tensor) -> Tensor:
+        """Keep the entries, or rows, where a condition holds."""
+        return self._add("Compress", where, axis=0)
+
+    def sums_at(self, places: Tensor, size: Tensor) -> Tensor:
+        """Sum the numbers of each place, (size,)."""
+        zero = numpy_helper.from_array(np.zeros(1))
+        empty = self.graph.add("ConstantOfShape", size, value=zero)
+        return self.graph.add("ScatterElements", empty, places, self, axis=0, reduction="add")
 
     def matmul(self, other: Tensor | ArrayLike) -> Tensor:
         """Multiply matrices."""

@@ -9,7 +9,7 @@ from onnx import TensorProto, ValueInfoProto, helper
 
 from suffice import formulas as f
 from suffice.core.errors import NoFormulaError
-from suffice.engines.onnx.graph import ML, Graph, Tensor
+from suffice.engines.onnx.graph import Graph, Tensor
 from suffice.formulas.lookups import MOST_EXACT, Key
 
 MATRIX = "X"  # the name of the input if all columns are in one matrix
@@ -85,22 +85,17 @@ class Inputs:
         for name, own in zip(names, keys, strict=True):
             text = own or ("",)  # an encoder has at least one key
             numbers = range(len(own)) if own else (1,)
-            parts.append(
-                self.graph.add(
-                    "LabelEncoder",
-                    self.graph.input(name),
-                    domain=ML,
-                    keys_strings=[str(key) for key in text],
-                    values_int64s=list(numbers),
-                    default_int64=max(len(own), 1),
-                )
-            )
+            strings = [str(key) for key in text]
+            parts.append(self.graph.input(name).lookup(strings, list(numbers), otherwise=max(len(own), 1)))
         return (parts[0] if len(parts) == 1 else self.graph.add("Concat", *parts, axis=1)).unsqueeze(1)
+
+    def texts(self, name: str) -> Tensor:
+        """Return a column of strings, (rows,)."""
+        return self.graph.input(name).reshape(-1)
 
     def n_rows(self) -> Tensor:
         """Return the number of rows, (1,)."""
-        first = self.graph.input(MATRIX if self.matrix else self.columns[0])
-        return self.graph.add("Shape", first, start=0, end=1)
+        return self.graph.input(MATRIX if self.matrix else self.columns[0]).size(0)
 
 
 def _check_numbers(name: str, keys: Iterable[Key]) -> None:

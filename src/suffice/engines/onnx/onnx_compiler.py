@@ -20,6 +20,7 @@ from suffice.core.special import log_gamma_by
 from suffice.engines.onnx.graph import Graph, Tensor
 from suffice.engines.onnx.model_inputs import Inputs
 from suffice.engines.onnx.table_lookups import choose_numbers, edges_below, position_among
+from suffice.engines.onnx.word_operators import word_scores
 from suffice.formulas.arithmetic import MOST_WIDTHS
 from suffice.formulas.node import Node
 
@@ -76,7 +77,7 @@ class FormulaCompiler:
             return ("Sum", *((sign, self._signature(each)) for sign, each in self._signed(node)))
         if isinstance(node, (f.Lookup, f.Among, f.Missing)):
             return kind, self.inputs.is_string(node.column)
-        if isinstance(node, f.Combinations):
+        if isinstance(node, (f.Combinations, f.WordScores)):
             return kind, id(node)
         if isinstance(node, f.CrossTable):
             return kind
@@ -259,6 +260,10 @@ class FormulaCompiler:
         condition = self.members([each.condition for each in nodes])
         then, otherwise = self.members([each.then for each in nodes]), self.members([each.otherwise for each in nodes])
         return condition.where(then, otherwise)
+
+    @_write.register
+    def _(self, node: f.WordScores, nodes: Sequence[f.WordScores]) -> Tensor:  # noqa: ARG002  # only one
+        return word_scores(self.inputs, node).unsqueeze(2)
 
     # ---- conditions
 

@@ -11,13 +11,15 @@ from onnx import ModelProto, TensorProto, ValueInfoProto, checker, helper
 from suffice import formulas as f
 from suffice.core.arrays import Values
 from suffice.core.errors import InvalidDataError, NoFormulaError
-from suffice.engines.onnx.graph import OPSETS, Graph, Tensor
+from suffice.engines.onnx.graph import RUNTIME, Graph, Tensor
 from suffice.engines.onnx.model_inputs import Inputs
 from suffice.engines.onnx.onnx_compiler import FormulaCompiler
 from suffice.formulas.scoring import BEYOND
 from suffice.model.predictor import Predictor
 
 IR_VERSION = 8  # of the file format, the first that has the operators of `OPSETS`
+TEXT_IR_VERSION = 9  # the same of `TEXT_OPSETS`
+NEEDS_RUNTIME = f"Texts are cut into words by {RUNTIME}.Tokenizer, an operator of onnxruntime: other runtimes lack it."
 LABEL, PROBABILITY = "output_label", "output_probability"  # as the converters of scikit-learn call them
 
 
@@ -98,9 +100,12 @@ def _check_names(names: Iterable[str]) -> None:
 
 
 def _model(graph: Graph, inputs: Sequence[ValueInfoProto], outputs: Sequence[ValueInfoProto]) -> ModelProto:
-    made = helper.make_graph(graph.nodes, "suffice", inputs, outputs, graph.constants)
-    opsets = [helper.make_opsetid(domain, number) for domain, number in OPSETS.items()]
+    made = helper.make_graph(graph.nodes, "suffice", inputs, outputs, graph.constants, value_info=graph.declared)
+    opsets = [helper.make_opsetid(domain, number) for domain, number in graph.opsets.items()]
     model = helper.make_model(made, opset_imports=opsets, ir_version=IR_VERSION, producer_name="suffice")
     model.producer_version = version("suffice")
+    if RUNTIME in graph.opsets:
+        model.ir_version = TEXT_IR_VERSION
+        model.doc_string = NEEDS_RUNTIME
     checker.check_model(model)
     return model

@@ -176,6 +176,13 @@ class FormulaWriter:
         raise NoFormulaError(f"{type(node).__name__} has no expression in SQL")
 
     @write.register
+    def _(self, node: f.WordScores, c: int) -> ir.Value:  # noqa: ARG002  # the contract
+        raise NoFormulaError(
+            f"Column {node.column!r} holds texts, and SQL cannot cut them into words as Python does. Count the words "
+            "first, with BagOfWords, and classify the counts; or predict on table.to_pyarrow_batches()"
+        )
+
+    @write.register
     def _(self, node: f.Column, c: int) -> ir.Value:  # noqa: ARG002  # the contract
         return self._number(node.column)
 
