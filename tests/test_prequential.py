@@ -113,6 +113,33 @@ def test_rows_without_a_label_are_answered_and_not_learned(monkeypatch, capsys):
     assert "122 rows, 120 with a label" in said
 
 
+def test_a_column_of_labels_that_is_never_there_is_named(monkeypatch, capsys):
+    _, said = streamed(monkeypatch, capsys, CSV, "-t", "away")
+    assert "none with a label: no row has the column 'away', they have ['sky', 'degrees', 'out']" in said
+
+
+def test_fields_of_csv_are_what_they_are_in_files(monkeypatch, capsys, tmp_path):
+    """Booleans, gaps, and categories and labels that look like numbers, for a model that was fitted on a file."""
+    lines = "code,new,size,y\n" + "1,true,3.5,0\nA7,false,NA,b\n007,true,2,0\n1_0,false,nan,b\n" * 10
+    (tmp_path / "codes.csv").write_text(lines)
+    path = str(tmp_path / "codes.csv")
+    whole = sf.BayesClassifier().fit(path, "y")
+    model, more = str(tmp_path / "codes.suffice"), str(tmp_path / "more.suffice")
+    whole.save(model)
+    answers, said = streamed(monkeypatch, capsys, lines, "--model", model, "-t", "y", "-o", more)
+    assert [each["label"] for each in answers[:2]] == ["0", "b"]
+    assert "40 rows, 40 with a label" in said
+    twice = sf.BayesClassifier().fit(path, "y").partial_fit(path, "y")
+    rows = {"code": ["1", "A7", "other"], "new": [True, False, None], "size": [3.5, None, 1.0]}
+    np.testing.assert_allclose(sf.load(more).predict_proba(rows), twice.predict_proba(rows), rtol=1e-9)
+
+
+@pytest.mark.parametrize("number", ["1", "NA"])
+def test_gaps_and_numbers_of_a_new_stream_are_read(monkeypatch, capsys, number):
+    answers, _ = streamed(monkeypatch, capsys, f"a,on,y\n1,true,u\n{number},FALSE,v\n2,true,u\n", "-t", "y")
+    assert [each["label"] for each in answers] == ["u", "v", "u"]
+
+
 @pytest.mark.parametrize("options", [["--half-life", "20"], ["--window", "30"], ["--window", "9", "--time", "degrees"]])
 def test_rows_of_a_stream_may_fade_or_leave(monkeypatch, capsys, tmp_path, options):
     ordered = "".join(
@@ -141,6 +168,9 @@ def test_a_stream_that_fades_goes_on_from_its_file(monkeypatch, capsys, tmp_path
         (LINES, ["-t", "out", "--half-life", "3", "--window", "3"], "one of the two"),
         (LINES, ["-t", "out", "--time", "degrees"], "--time"),
         (LINES, ["-t", "out", "--window", "2.5"], "integer"),
+        (LINES, ["-t", "out", "--window", "0"], "--window must be a number above 0, found 0"),
+        (LINES, ["-t", "out", "--half-life", "nan"], "--half-life must be a number above 0, found nan"),
+        (LINES, ["-t", "out", "--window", "3", "--time", "out"], "--time: 'out' is the column of the labels"),
         (LINES, ["-t", "out", "--model", "none.suffice"], "no model file"),
         (LINES, ["-t", "out", "--input-format", "parquet"], "parquet"),
         ("{nonsense\n", ["-t", "out"], "Line 1 is no JSON"),

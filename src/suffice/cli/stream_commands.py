@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import csv
 import json as _json
 import sys
 import time as clock
 from collections.abc import Callable, Iterator
+from math import inf
 from pathlib import Path
 from typing import Annotated, Any, TextIO
 
 from typer import Exit, Option
 
 from suffice.cli import options
+from suffice.cli.line_rows import FORMS, Kind, kinds_of, rows_of
 from suffice.cli.options import invalid
 
 PAUSE = 0.5  # seconds, until a file is looked at again
-FORMS = ("csv", "tsv", "json")
 
 
 def stream(
@@ -47,13 +47,21 @@ def stream(
     Example:
       suffice stream --target returned -o orders.suffice < orders.jsonl
     """
+    from suffice.cli.model_files import Loaded
+
+    _check_learner(model, text, half_life, window, time)
+    kinds = {} if model is None else kinds_of(Loaded.load(model), target)  # names a file that is none
     learner = _learner(model, text, half_life, window, time)
+    if time is not None and time == target:
+        raise invalid(f"--time: {time!r} is the column of the labels")
     if target is None and model is None:
         raise invalid("--target: name the column of the labels, as nothing was learned yet")
     if input_format is not None and input_format not in FORMS:
         raise invalid(f"--input-format: a stream is one of {', '.join(FORMS)}, found {input_format!r}")
     rows = right = known = 0
-    for number, row in enumerate(_rows(sys.stdin, input_format), 1):
+    names: dict[str, None] = {}  # of the columns, in their order
+    for number, row in enumerate(rows_of(sys.stdin, input_format, kinds), 1):
+        names |= dict.fromkeys(row)
         label = None if target is None else row.pop(target, None)
         try:
             found = learner.predict_proba_one(row)
@@ -74,6 +82,10 @@ def stream(
         said += (
             f", {known} with a label, of which {right} ({right / known:.1%}) were predicted before they were learned"
         )
+    elif rows and target is not None:
+        said += ", none with a label"
+        if target not in names:
+            said += f": no row has the column {target!r}, they have {[*names][:20]}"
     print(said, file=sys.stderr)
     if output is not None:
         if not known and model is None:
@@ -111,7 +123,7 @@ def watch(
     from suffice.cli.data_files import check_output, opened
     from suffice.cli.model_files import Loaded
 
-    Loaded.load(model)  # names a file that is none
+    kinds = kinds_of(Loaded.load(model), target)  # names a file that is none
     import suffice as sf
 
     check_output(page)
@@ -131,7 +143,7 @@ def watch(
     if follow:
         if len(data) != 1 or data[0] == "-":
             raise invalid("--follow: name one file that grows, of JSON lines or CSV")
-        _follow(Path(data[0]), input_format, target, update)
+        _follow(Path(data[0]), input_format, kinds, target, update)
     else:
         with opened(data, input_format) as source:
             for batch in source.batches():
@@ -144,12 +156,14 @@ def watch(
         raise Exit(1)
 
 
-def _follow(path: Path, form: str | None, target: str | None, update: Callable[[Any], None]) -> None:
+def _follow(
+    path: Path, form: str | None, kinds: dict[str, Kind], target: str | None, update: Callable[[Any], None]
+) -> None:
     """Read the rows of a file, and what is written to it later, until somebody stops it."""
     names: list[str] = []
     try:
         with path.open(encoding="utf-8") as lines:
-            for row in _rows(_growing(lines), form):
+            for row in rows_of(_growing(lines), form, kinds):
                 names += [name for name in row if name not in names]
                 update({name: [row.get(name)] for name in names if name != target or row.get(name) is not None})
     except KeyboardInterrupt:
@@ -168,19 +182,28 @@ def _growing(lines: TextIO) -> Iterator[str]:
             clock.sleep(PAUSE)
 
 
-def _learner(model: str | None, text: bool, half_life: float | None, window: float | None, time: str | None) -> Any:
-    """Return what learns: a model from a file, or a new one, whose rows may fade or leave a window."""
-    import suffice as sf
-    from suffice.cli.model_files import Loaded
-
+def _check_learner(
+    model: str | None, text: bool, half_life: float | None, window: float | None, time: str | None
+) -> None:
+    """Refuse options that do not go together."""
     if model is not None and (text or window is not None):
         raise invalid("--model: options of a new model (--text, --window) do not go with it")
+    for option, found in (("--half-life", half_life), ("--window", window)):
+        if found is not None and not 0 < found < inf:
+            raise invalid(f"{option} must be a number above 0, found {found:g}")
     if half_life is not None and window is not None:
         raise invalid("--window: rows fade (--half-life), or leave a window: give one of the two")
     if time is not None and half_life is None and window is None:
         raise invalid("--time is for --half-life and --window")
+    if window is not None and time is None and window != int(window):
+        raise invalid(f"--window: a number of rows is an integer, found {window:g}")
+
+
+def _learner(model: str | None, text: bool, half_life: float | None, window: float | None, time: str | None) -> Any:
+    """Return what learns: a model from a file, or a new one, whose rows may fade or leave a window."""
+    import suffice as sf
+
     if model is not None:
-        Loaded.load(model)  # names a file that is none
         fitted = sf.load(model)
         return fitted if half_life is None else sf.Fading(half_life=half_life, time=time).resume(fitted)
     new = sf.TextClassifier() if text else sf.BayesClassifier()
@@ -190,50 +213,4 @@ def _learner(model: str | None, text: bool, half_life: float | None, window: flo
         return new
     if time is not None:
         return sf.Window(new, span=window, time=time)
-    if window != int(window):
-        raise invalid(f"--window: a number of rows is an integer, found {window:g}")
     return sf.Window(new, rows=int(window))
-
-
-def _rows(lines: Iterator[str], form: str | None) -> Iterator[dict[str, Any]]:
-    """Yield rows of JSON lines or of a CSV file with a header."""
-    first = next((line for line in lines if line.strip()), "")
-    if not first:
-        return
-    if form is None:
-        form = "json" if first.lstrip().startswith("{") else "tsv" if "\t" in first and "," not in first else "csv"
-    if form != "json":
-        split = csv.reader(_chained("", lines), delimiter="\t" if form == "tsv" else ",")
-        header = next(csv.reader([first], delimiter="\t" if form == "tsv" else ","))
-        for number, fields in enumerate(split, 2):
-            if fields:
-                if len(fields) != len(header):
-                    raise invalid(f"Line {number} has {len(fields)} fields, the header {len(header)}")
-                yield dict(zip(header, map(_value, fields), strict=True))
-        return
-    for number, line in enumerate(_chained(first, lines), 1):
-        if not line.strip():
-            continue
-        try:
-            row = _json.loads(line)
-        except ValueError as error:
-            raise invalid(f"Line {number} is no JSON: {error}") from error
-        if not isinstance(row, dict):
-            raise invalid(f"Line {number} is no object of JSON with a value for each column, found {line[:80]!r}")
-        yield row
-
-
-def _chained(first: str, rest: Iterator[str]) -> Iterator[str]:
-    if first:
-        yield first
-    yield from rest
-
-
-def _value(field: str) -> Any:
-    """Return a field of a CSV file as a number, None where it is empty, or as it is."""
-    if not field:
-        return None
-    try:
-        return float(field) if any(each in field for each in ".eE") else int(field)
-    except ValueError:
-        return field

@@ -24,6 +24,7 @@ from suffice.core.frames import ColumnReading, Frame, as_frame
 from suffice.core.labels import label_list
 from suffice.core.validation import CheckedIn, Held, check_stored, shown
 from suffice.families import FillMethod, Table
+from suffice.families.choose import AutomaticBernoulli
 from suffice.families.product import Product, ProductDistribution
 from suffice.formulas import Scoring
 from suffice.model.calibration import Calibration
@@ -105,6 +106,14 @@ class Predictor:
                 known = part.known_values(block.names)
                 out += [name for name, keys in known.items() if any(isinstance(key, str) for key in keys)]
         return tuple(out)
+
+    @property
+    def truth_columns(self) -> tuple[str, ...]:
+        """The names of the columns that hold booleans."""
+        family = self.learned.family
+        blocks = family.blocks if isinstance(family, Product) else ()
+        found = (block.names for block in blocks if isinstance(block.family, AutomaticBernoulli) and not block.missing)
+        return tuple(name for names in found for name in names)
 
     def read(self, frame: Frame) -> Columns:
         """Read the columns of a table; of several families, those that are not there count as missing."""

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from suffice.core.errors import NoFormulaError, SufficeError
-from suffice.families.choose import AutomaticBernoulli
 from suffice.families.product import Product, ProductDistribution
 from suffice.formulas import WordScores
 from suffice.formulas.lookups import MOST_EXACT
@@ -35,12 +34,11 @@ class SingleRows:
         family, strings = predictor.learned.family, predictor.string_columns
         assert isinstance(family, Product), "tables have columns"
         types = dict.fromkeys(predictor.columns, NUMBERS) | dict.fromkeys(strings, frozenset((str,)))
+        types |= dict.fromkeys(predictor.truth_columns, frozenset((bool,)))
         found = predictor.learned.model.distribution
         assert isinstance(found, ProductDistribution), "tables have columns"
         for block, part in zip(family.blocks, found.parts, strict=True):
-            if isinstance(block.family, AutomaticBernoulli) and not block.missing:
-                types |= dict.fromkeys(block.names, frozenset((bool,)))
-            elif block.family.reads == "categories":
+            if block.family.reads == "categories":
                 types |= {name: frozenset(map(type, keys)) for name, keys in part.known_values(block.names).items()}
         self.types = types
 
