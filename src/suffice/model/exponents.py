@@ -136,13 +136,13 @@ class LogLinear:
         found = minimum_above_zero(curvature, slope - curvature @ w, (w > 0) | (slope < 0))
         return found - w
 
-    def fit(self) -> Array:
-        """Return the exponents w, (parts,).
+    def fit(self, begin: Array | None = None) -> Array:
+        """Return the exponents w, (parts,); the search begins at w⁰, or at `begin`, which is near the minimum.
 
         Far from the minimum the second derivatives of one fold are good enough, and near it those of all rows are
         computed anew only if the last ones do not lead there quickly.
         """
-        w = np.maximum(self.start, 0.0)
+        w = np.maximum(self.start if begin is None else begin, 0.0)
         if not self.parts.size:
             return w
         rough = self.parts.shape[1] >= ROUGH_ROWS * FOLDS * self.parts.shape[2]

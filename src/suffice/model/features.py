@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from suffice import _core
 from suffice.core.arrays import Array, Categories, Codes, Values
 from suffice.core.errors import MismatchError
+from suffice.core.parallel import in_threads
 from suffice.core.statistics import Batch
 from suffice.core.validation import Held, Labels
 from suffice.families.bin_edges import of_sorted_with_ties
@@ -41,6 +42,7 @@ BINS = 10
 COMMONEST = 50  # categories
 KNOTS = 128  # at equal distances of ranks; others are at values of much weight and beside them
 HEAVY = 1 / 42  # the share of the weight from which on a value has knots of its own: at most 3 · 41 of them
+AT_ONCE = 256  # columns that are settled together where there are many
 LARGEST = 1e150  # numbers beyond are left out: their squares overflow
 
 Kind: TypeAlias = Literal["scores", "categories", "ranks", "bins"]
@@ -241,7 +243,11 @@ class Features:
     ) -> list[tuple[ColumnFeatures, float]]:
         """Settle all features of every column, numbers with ranks or without; return them with their entropies."""
         found: list[tuple[ColumnFeatures, float]] = []
+        known: dict[int, tuple[NumberFeatures, float]] = {} if ranked else _scored(blocks, batch, weight)
         for i, (block, part) in enumerate(zip(blocks, batch.parts, strict=False)):
+            if i in known:
+                found.append(known[i])
+                continue
             for j, name in enumerate(block.names):
                 place = {"name": name, "block": i, "column": j}
                 if block.family.reads == "numbers":
@@ -259,7 +265,7 @@ class Features:
         return self._with([kinds] * len(self.columns))
 
     def _with(self, kinds: Sequence[Sequence[Kind]]) -> Features:
-        columns = [column.only(kept) for column, kept in zip(self.columns, kinds, strict=True)]
+        columns = [column.only(kept) for column, kept in zip(self.columns, kinds, strict=True) if kept]
         return Features(tuple(column for column in columns if sum(column.sizes.values())))
 
     def check_agreement(self) -> None:
@@ -294,6 +300,39 @@ class Features:
         for column, own in zip(self.columns, self.slices, strict=True):
             column.fill(batch, out[own])
         return out.T
+
+
+def _scored(blocks: Sequence[Block], batch: Batch, weight: Array) -> dict[int, tuple[NumberFeatures, float]]:
+    """Settle the scores of blocks of one number, whose values differ and are all there, where all rows weigh the same.
+
+    They have one entropy of bins, and no edges: where there are so many numbers, no bin is among the features.
+    """
+    if not batch.n > 1 or np.ptp(weight) or not weight[0] > 0:
+        return {}
+    numbers = [i for i, b in enumerate(blocks) if b.family.reads == "numbers" and len(b.names) == 1 and not b.missing]
+    share, none, order = np.full(batch.n, 1.0 / batch.n), np.empty(0), np.arange(batch.n, dtype=np.float64)
+    edges = of_sorted_with_ties(order, share, BINS)
+    entropy = _entropy(_weights(np.searchsorted(edges, order), share, len(edges) + 1))
+
+    def settle(places: Sequence[int]) -> list[tuple[int, tuple[NumberFeatures, float]]]:
+        x = np.stack([np.asarray(batch.parts[i][:, 0], np.float64) for i in places])
+        x.sort(axis=1)  # NaN comes last
+        with np.errstate(over="ignore", invalid="ignore"):
+            plain = (x[:, 1:] > x[:, :-1]).all(axis=1) & (np.maximum(-x[:, 0], x[:, -1]) <= LARGEST)
+            mean = x @ share
+            x -= mean[:, None]
+            unit = np.maximum(-x[:, 0], x[:, -1])
+            x /= np.where(unit > 0, unit, 1.0)[:, None]
+            deviation = unit * np.sqrt(np.square(x) @ share)
+        out = []
+        for i, ok, m, d in zip(places, plain.tolist(), mean.tolist(), deviation.tolist(), strict=True):
+            if ok and d > np.finfo(np.float64).tiny:
+                made = NumberFeatures(blocks[i].names[0], i, 0, False, True, m, d, none, none, none)
+                out.append((i, (made, entropy)))
+        return out
+
+    groups = [numbers[lo : lo + AT_ONCE] for lo in range(0, len(numbers), AT_ONCE)]
+    return {i: made for found in in_threads(settle, groups, batch.n * len(numbers)) for i, made in found}
 
 
 def _column(x: Categories, column: int) -> Categories:

@@ -28,7 +28,7 @@ from suffice.model.tempered_loss import tempered_loss
 
 SHRINKAGES = (1e-4, 1e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, 3.0)
 PULL = 1.0  # the weight of the row at the mean of all rows that draws the mean of every class
-AT_ONCE = 1024  # rows that are summed or turned at a time
+SUMMED, TURNED = 512, 256  # rows that are summed or turned at a time: enough blocks for many threads
 JUDGES, FEWEST, ENTRIES = 4096, 1024, 1 << 16  # rows that judge a shrinkage: fewer if there are many classes
 FEW_CLASSES = 32  # up to which sums of classes are a product of matrices
 LEAST_SPREAD = 1e-10  # of the largest eigenvalue: less is rounding
@@ -38,9 +38,9 @@ Single: TypeAlias = NDArray[np.float32]
 FittedRows: TypeAlias = tuple[Batch, Codes, Array]  # the rows that an expert was fitted on, their classes and weights
 
 
-def _blocks(rows: int) -> list[slice]:
+def _blocks(rows: int, size: int) -> list[slice]:
     """Return fixed blocks of rows: any number of threads gives the same sums."""
-    return [slice(lo, min(lo + AT_ONCE, rows)) for lo in range(0, rows, AT_ONCE)]
+    return [slice(lo, min(lo + size, rows)) for lo in range(0, rows, size)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ class RidgeScatter:
     def of(cls, x: Array | Single, codes: Codes, weight: Array, classes: int) -> RidgeScatter:
         """Sum rows of features, (rows, features), which are overwritten by x − c of their class."""
         n: Array = np.asarray(np.bincount(codes, weights=weight, minlength=classes), np.float64)
-        blocks, unit = _blocks(len(codes)), float(weight.max())
+        blocks, unit = _blocks(len(codes), SUMMED), float(weight.max())
         share = (weight / unit).astype(x.dtype)  # which float32 can hold
 
         def sums_of(rows: slice) -> Array:
@@ -211,16 +211,18 @@ class Axes:
             turned *= turned
             return turned @ by_axis, across
 
-        blocks = _blocks(len(codes))
+        blocks = _blocks(len(codes), TURNED)
         found = in_threads(along, blocks, own.size)
         h = np.concatenate([np.zeros((0, len(inverse))), *(part[0] for part in found)]).T / unit
         across = np.concatenate([np.zeros((0, means.shape[1])), *(part[1] for part in found)]).T / unit
         across = across.reshape(*solved.shape[:2], len(codes))
         outside = self.outside @ self.outside.T
-        return [
-            self._left_out(h[i], across[i], self.mean @ solved[i].T + outside / self.of_rows.ridge(each), codes, weight)
-            for i, each in enumerate(shrinkages)
-        ]
+
+        def evidence(i: int) -> Array:
+            between = self.mean @ solved[i].T + outside / self.of_rows.ridge(shrinkages[i])
+            return self._left_out(h[i], across[i], between, codes, weight)
+
+        return in_threads(evidence, range(len(shrinkages)), across.size)
 
     def _left_out(self, h: Array, across: Array, between: Array, codes: Codes, weight: Array) -> Array:
         """Compute evidence from h = dᵀ M⁻¹ d, across (classes, rows) = c_kᵀ M⁻¹ d, and between = c_jᵀ M⁻¹ c_k.

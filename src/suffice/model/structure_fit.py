@@ -221,12 +221,12 @@ class Pool:
         scores = self.log_prior + w[0] * own
         return Member(type(expert).__name__, scores, np.zeros(0), np.zeros(0), (expert, float(w[0])))
 
-    def _weigh(self, members: list[Member]) -> tuple[Array, Array]:
-        """Fit the weights of members, ≥ 0; return them, and the log-loss of each row."""
+    def _weigh(self, members: list[Member], begin: Array | None = None) -> tuple[Array, Array]:
+        """Fit the weights of members, ≥ 0, from `begin` on; return them, and the log-loss of each row."""
         m = len(members)
         parts = np.stack([each.scores - self.log_prior for each in members], axis=2)
         problem = self._problem(parts, np.full(m, 1.0 / m), PULL)
-        w = problem.fit()
+        w = problem.fit(begin)
         return w, problem.losses(problem.scores(w))
 
     def _chosen(self, members: list[Member]) -> tuple[list[Member], Array, Array]:
@@ -246,7 +246,7 @@ class Pool:
         while (w < NEGLIGIBLE).any() and len(members) > 1:
             least = int(np.argmin(w))
             members = members[:least] + members[least + 1 :]
-            w, losses = self._weigh(members)
+            w, losses = self._weigh(members, np.delete(w, least))
         return members, w, losses
 
     def combined(self, name: StructureName, parts: Parts, members: list[Member]) -> Structure:
