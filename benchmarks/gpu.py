@@ -1,11 +1,12 @@
 """Arrays on a GPU: what is learned and answered a second, against the memory of the card and against PyTorch.
 
 Run it where there is a card: `make bench-gpu`. Every time is the median of several, by events of the device, after a
-first run. "whole" is the time of the call as users make it, by the clock.
+first run. "whole" is the time of the call as users make it, by the clock. Arguments name the parts to run.
 """
 
 from __future__ import annotations
 
+import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -14,10 +15,14 @@ from typing import Any
 import cupy as cp
 import numpy as np
 
+from suffice import BayesClassifier
+from suffice.core.statistics.cells import LIMIT
 from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from suffice.engines.gpu import on_gpu, summaries
 from suffice.engines.gpu.class_codes import encode_device
 from suffice.engines.gpu.device import Device
+from suffice.engines.gpu.device_cells import CellCounts, count_columns
+from suffice.engines.gpu.device_tables import hashes_of
 from suffice.engines.gpu.matrices import DenseRows
 from suffice.engines.gpu.summaries import Labelled, summarize
 from suffice.families import Gaussian, MultivariateGaussian
@@ -156,15 +161,47 @@ def products() -> None:
         line(f"{kind.__name__}.fit", f"{took:.1f} ms", f"{alone / took:.0%} of the product's speed", "whole")
 
 
+def tables() -> None:
+    """Cells of columns, and BayesClassifier."""
+    x = cp.random.default_rng(0).standard_normal((ROWS, COLUMNS), dtype=cp.float32)
+    size, rows = x.nbytes / 1e9, DenseRows(Device(0), x)
+    took = on_device(lambda: hashes_of(Device(0), rows))
+    line("hashes of rows", f"{took:.2f} ms", rate(size, took), "kernel alone")
+    for classes in (2, 10, 40):
+        y = cp.random.default_rng(1).integers(0, classes, ROWS, dtype=cp.int32)
+        given = Labelled(Device(0), rows, encode_device(Device(0), y).codes, classes)
+        ready = CellCounts.of(given, LIMIT)
+        took = on_device(lambda r=ready: r.count())
+        line(f"cells, {classes} classes", f"{took:.2f} ms", rate(size, took), "kernel alone")
+        took = by_clock(lambda g=given: count_columns(g, LIMIT, exact_moments=False), 3)
+        line(f"cells, {classes} classes, as statistics", f"{took:.1f} ms", rate(size, took), "whole")
+    y = ((x[:, 0] * x[:, 1] + x[:, 2] > 0) ^ (cp.random.default_rng(2).random(ROWS) < 0.1)).astype(cp.int32)
+    for structure in ("naive", "columns", "pairs", "pool"):
+        took = by_clock(lambda s=structure: BayesClassifier(structure=s).fit(x, y), 1)
+        known = BayesClassifier(structure=structure).fit(x, y)
+        begin = time.perf_counter()
+        known.predict_proba(x[:1000])  # estimates the model, and fits the structure on kept rows on the host
+        ready = time.perf_counter() - begin
+        some = x[: ROWS // 16]
+        asked = by_clock(lambda k=known, r=some: k.predict_proba(r), 1)
+        right = known.score(some, y[: ROWS // 16])
+        line(
+            f"BayesClassifier({structure!r}), 2 classes", f"fit {took:.0f} ms", f"model {ready:.1f} s",
+            f"predict_proba of {len(some):,} rows {asked:.0f} ms, right {right:.3f}",
+        )
+
+
 def main() -> None:
     name = cp.cuda.runtime.getDeviceProperties(0)["name"].decode()
     print(f"{name}, CuPy {cp.__version__}\n")
     line("case", "time", "rate", "")
     line(*["---"] * 4)
-    for part in (dense, from_host, sparse, products):
-        part()
+    for part in sys.argv[1:] or PARTS:
+        PARTS[part]()
         cp.get_default_memory_pool().free_all_blocks()
 
+
+PARTS = {"dense": dense, "from_host": from_host, "sparse": sparse, "products": products, "tables": tables}
 
 if __name__ == "__main__":
     main()

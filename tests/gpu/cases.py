@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
+import suffice as sf
 from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from suffice.naive_bayes import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB, PoissonNB
 
@@ -39,6 +40,36 @@ def _counts() -> Any:
 
 def _sparse(x: Any) -> Any:
     return sp.csr_array(x)
+
+
+def _table() -> Any:
+    """Columns of which each calls for another family: a bell, a few values, a ratio, one value mostly, gaps."""
+    rng, y = np.random.default_rng(6), labels()
+    size = np.exp(rng.normal(size=ROWS))
+    waist = size * np.exp(0.1 * rng.normal(size=ROWS) + 0.3 * y)
+    often = np.where(rng.random(ROWS) < 0.7, 0.0, rng.exponential(1 + y))
+    columns = [rng.normal(size=ROWS) + y, rng.integers(0, 4, ROWS) * 0.1, size, waist, often]
+    columns.append(np.where(rng.random(ROWS) < 0.2 + 0.2 * y, np.nan, rng.normal(size=ROWS) * (1 + y)))
+    return np.stack(columns, axis=1)
+
+
+def _tables() -> Iterator[tuple[str, Any, Any]]:
+    x = _table()
+    yield "table", sf.BayesClassifier(), x
+    yield "table of float32", sf.BayesClassifier(), x.astype(np.float32)
+    yield "table of integers", sf.BayesClassifier(), np.round(3 * np.nan_to_num(x)).astype(np.int64)
+    yield "table of which few rows are kept", sf.BayesClassifier(keep=90), x
+    yield "table of few cells", sf.BayesClassifier(limit=12, keep=90), x
+    yield "table of exponents", sf.BayesClassifier(structure="columns"), x
+    yield "table of pairs", sf.BayesClassifier(structure="pairs"), x
+    yield "naive table", sf.BayesClassifier(structure="naive"), x
+    yield "table with slopes of classes", sf.BayesClassifier(calibrate="classes"), x
+    yield "table without calibration", sf.BayesClassifier(calibrate=False), x
+    yield "table whose gaps tell", sf.BayesClassifier(missing="informative"), x
+    named = {"x0": sf.Gaussian(), "x1": sf.Poisson(), "x2": sf.LogNormal(), "x3": sf.Kernel(), "x4": sf.Binned()}
+    yield "table of named families", sf.BayesClassifier(named | {"x5": sf.Mixture()}), x
+    yield "table without some columns", sf.BayesClassifier({"x0": None, "x3": None}, keep=90), x
+    yield "table of booleans", sf.BayesClassifier(), x > 0.5
 
 
 def cases() -> Iterator[tuple[str, Any, Any]]:
@@ -72,6 +103,7 @@ def cases() -> Iterator[tuple[str, Any, Any]]:
         yield f"{name} discriminant", kind(), x
         yield f"{name} discriminant with gaps", kind(), _with_gaps(x)
         yield f"{name} discriminant of float32", kind(), x.astype(np.float32)
+    yield from _tables()
 
 
 def check_alike(estimator: Any, x: Any, weight: Any, put: Callable[[Any], Any], get: Callable[[Any], Any]) -> None:

@@ -132,8 +132,8 @@ class Answering(Learning):
             Mean accuracy.
         """
         source = self._on_device(X, y, sample_weight)
-        if source is not None and self._calibration() is None:
-            return self._run(source.accuracy, self._settled())
+        if source is not None:
+            return self._run(source.accuracy, self._settled(), self._calibration())
         rows, labels, weight = self._read_learned(X, y, sample_weight)
         found = self._run(self._settled().predict, rows, self._calibration())
         return float(np.average(same_labels(found, labels), weights=as_weight(weight, len(labels))))
@@ -204,7 +204,7 @@ class Answering(Learning):
         """
         learned, source = self._settled(), self._on_device(X, y, sample_weight)
         if source is not None:
-            return self._run(source.leave_one_out, learned)
+            return self._run(source.leave_one_out, learned, self._calibration())
         return learned.leave_one_out(*self._read_learned(X, y, sample_weight), self._calibration())
 
     @answering

@@ -151,8 +151,13 @@ class QuadraticExpert:
         return np.asarray(np.log(np.diagonal(self.whitening, axis1=1, axis2=2)).sum(axis=1))
 
     def _log_density(self, q: Array) -> Array:
-        c, freedom = self._scale, self._freedom
-        return np.asarray(self._level - 0.5 * freedom * np.log1p(q / c))
+        level, freedom, scale = self.terms
+        return np.asarray(level - 0.5 * freedom * np.log1p(q / scale))
+
+    @property
+    def terms(self) -> tuple[Array, Array, Array]:
+        """Return E where q is 0, ν + 1 and c, (classes,) each: what E is computed from, besides q."""
+        return self._level, self._freedom, self._scale
 
     @property
     def _scale(self) -> Array:

@@ -77,7 +77,9 @@ def count_columns(given: Labelled, limit: int | None, exact_moments: bool) -> li
         rows.refuse_infinite()
         found = [_sorted(given, j, limit, weights) for j in range(rows.shape[1])]
     else:
-        found = _counted(given, limit)
+        counts = CellCounts.of(given, limit)
+        counts.count()
+        found = counts.cells()
     wide = [j for j, cells in enumerate(found) if cells.level[0] != FINEST]
     found = [replace(cells, exact_moments=exact_moments) for cells in found]
     if exact_moments and wide:
@@ -91,61 +93,91 @@ def count_columns(given: Labelled, limit: int | None, exact_moments: bool) -> li
 # ---- where values are
 
 
-def _counted(given: Labelled, limit: int) -> list[Cells]:
-    """Count rows without weights by the kernel; columns of which a table has no room are sorted."""
-    device, xp, rows = given.device, given.device.xp, given.rows
-    assert isinstance(rows, DenseRows)
-    (n, d), classes, room = rows.shape, given.classes, max(PLACES * limit, FEWEST_PLACES)
-    columns, levels, values = _places(given, limit, room)
-    places = int(columns["width"].max(initial=0))
-    places = max(2, places + places % 2)
-    table, many = xp.zeros((d, classes, places), np.uint32), xp.zeros(1 + d, np.uint64)
-    aside = xp.empty(ASIDE, np.int32), xp.empty(ASIDE, np.int32), xp.empty(ASIDE)
-    status, listed = fresh_status(device, n * d), xp.asarray(values if len(values) else np.zeros(1))
-    known = xp.asarray(columns.view(np.uint8))
-    size = rows.dtype.itemsize
+@dataclass(frozen=True)
+class CellCounts:
+    """Where the values of rows without weights are counted on a device."""
 
-    def bytes_of(together: int) -> int:
-        return (together * classes * places + 1) // 2 * 4
+    given: Labelled
+    limit: int
+    columns: Any  # what kernels know of each column
+    levels: NDArray[np.int64]  # of grids
+    values: Array  # of lists
+    known: Any  # columns and values on the device
+    listed: Any
+    table: Any  # (columns, classes, places)
+    many: Any  # values without a place: all, and those of each column
+    aside: tuple[Any, Any, Any]  # their columns, classes and values
+    status: Any
 
-    most = [k for k in (4, 2, 1) if (k == 1 or d % k == 0) and bytes_of(k) <= min(BESIDE, device.most_shared)]
-    most += [1] if bytes_of(1) <= min(INSIDE, device.most_shared) else []
-    together, inside = (most[0], True) if most else (1, False)
-    aligned = rows.is_aligned(together * size)
-    groups = -(-d // together)
+    @classmethod
+    def of(cls, given: Labelled, limit: int) -> CellCounts:
+        """Settle how each column is counted, and make room for the counts."""
+        xp, (n, d) = given.device.xp, given.rows.shape
+        columns, levels, values = _places(given, limit, max(PLACES * limit, FEWEST_PLACES))
+        places = int(columns["width"].max(initial=0))
+        places = max(2, places + places % 2)
+        return cls(
+            given,
+            limit,
+            columns,
+            levels,
+            values,
+            xp.asarray(columns.view(np.uint8)),
+            xp.asarray(values if len(values) else np.zeros(1)),
+            xp.zeros((d, given.classes, places), np.uint32),
+            xp.zeros(1 + d, np.uint64),
+            (xp.empty(ASIDE, np.int32), xp.empty(ASIDE, np.int32), xp.empty(ASIDE)),
+            fresh_status(given.device, n * d),
+        )
 
-    def count(low: int, high: int) -> None:
-        x = rows.batch(low, high)
-        codes = xp.ascontiguousarray(given.codes[low:high])
-        spans = max(1, min(-(-(high - low) // (4 * COUNTERS)), -(-MOST_BLOCKS // groups)))
-        span = -(-(high - low) // spans)
-        read = (x, i8(x.strides[0] // size), i4(aligned), i8(high - low), i4(d), codes, i4(classes), i8(span))
-        how = (known, listed, i4(places), i4(inside), table, many, i8(ASIDE), *aside, i8(low), status)
-        shared = bytes_of(together) if inside else 0
-        device.launch(f"count_cells_f{size * 8}_{together}", (spans * groups,), COUNTERS, (*read, *how), shared)
+    def count(self) -> None:
+        """Count all rows by the kernel."""
+        given, device, xp, rows = self.given, self.given.device, self.given.device.xp, self.given.rows
+        assert isinstance(rows, DenseRows), "tables are dense"
+        (n, d), size, classes, places = rows.shape, rows.dtype.itemsize, *self.table.shape[1:]
 
-    halving(device, n, rows.rows_at_once(1), count)
-    infinite = int(device.to_host(status)[0])
-    if infinite < n * d:
-        rows.refuse(infinite)
-    counts, left = device.to_host(table), device.to_host(many).astype(np.int64)
-    some = slice(0, min(int(left[0]), ASIDE))
-    others = [device.to_host(each[some]) for each in aside]
-    whole = left[0] <= ASIDE
-    out = []
-    for j in range(d):
-        if left[1 + j] and not whole:
-            out.append(_sorted(given, j, limit, None))
-            continue
-        own = np.s_[columns["begin"][j] : columns["end"][j]]
-        edge = values[own] if columns["way"][j] == LISTED else _edges_of(columns[j], int(levels[j]))
-        level = int(levels[j]) if columns["way"][j] == 0 else FINEST
-        cells = _cells(edge, counts[j, :, : len(edge)], level, limit)
-        if left[1 + j]:
-            mine = others[0] == j
-            cells = cells + Cells.of(others[2][mine][:, None], others[1][mine], classes, None, None, limit)
-        out.append(cells)
-    return out
+        def bytes_of(together: int) -> int:
+            return int((together * classes * places + 1) // 2 * 4)
+
+        most = [k for k in (4, 2, 1) if (k == 1 or d % k == 0) and bytes_of(k) <= min(BESIDE, device.most_shared)]
+        most += [1] if bytes_of(1) <= min(INSIDE, device.most_shared) else []
+        together, inside = (most[0], True) if most else (1, False)
+        aligned, groups = rows.is_aligned(together * size), -(-d // together)
+
+        def count(low: int, high: int) -> None:
+            x, many = rows.batch(low, high), high - low
+            spans = max(1, min(-(-many // (4 * COUNTERS)), -(-MOST_BLOCKS // groups)))
+            codes = xp.ascontiguousarray(given.codes[low:high])
+            read = (x, i8(x.strides[0] // size), i4(aligned), i8(many), i4(d), codes, i4(classes), i8(-(-many // spans)))
+            to = (self.table, self.many, i8(ASIDE), *self.aside, i8(low), self.status)
+            args = (*read, self.known, self.listed, i4(places), i4(inside), *to)
+            name = f"count_cells_f{size * 8}_{together}"
+            device.launch(name, (spans * groups,), COUNTERS, args, bytes_of(together) if inside else 0)
+
+        halving(device, n, rows.rows_at_once(1), count)
+
+    def cells(self) -> list[Cells]:
+        """Make cells of the counts. Columns with too many values that have no place are sorted."""
+        given, device, (n, d) = self.given, self.given.device, self.given.rows.shape
+        infinite = int(device.to_host(self.status)[0])
+        if infinite < n * d:
+            given.rows.refuse(infinite)
+        counts, left = device.to_host(self.table), device.to_host(self.many).astype(np.int64)
+        column, code, value = (device.to_host(each[: min(int(left[0]), ASIDE)]) for each in self.aside)
+        out = []
+        for j, how in enumerate(self.columns):
+            if left[1 + j] and left[0] > ASIDE:
+                out.append(_sorted(given, j, self.limit, None))
+                continue
+            listed = how["way"] == LISTED
+            edge = self.values[how["begin"] : how["end"]] if listed else _edges_of(how, int(self.levels[j]))
+            level = int(self.levels[j]) if how["way"] == 0 else FINEST
+            cells = _cells(edge, counts[j, :, : len(edge)], level, self.limit)
+            if left[1 + j]:
+                own = column == j
+                cells = cells + Cells.of(value[own][:, None], code[own], given.classes, None, None, self.limit)
+            out.append(cells)
+        return out
 
 
 def _edges_of(column: Any, level: int) -> Array:

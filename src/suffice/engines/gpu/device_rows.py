@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.core.arrays import Array, Values, distinct_pairs
+from suffice.core.arrays import Values, distinct_pairs
 from suffice.core.errors import InvalidDataError, NegativeValueError, RefusedValueError, naming_columns
-from suffice.core.frames import ColumnProfile
+from suffice.core.frames import ColumnProfile, as_frame
 from suffice.core.statistics import Blocks, ByClass, Moments, Statistic
 from suffice.core.statistics.compensated import Sums, minus
 from suffice.engines.gpu import HostArray, is_on_device
@@ -40,13 +40,15 @@ from suffice.engines.gpu.scores import (
     scorer,
 )
 from suffice.engines.gpu.summaries import Labelled, f8, i4, i8, summarize
+from suffice.engines.gpu.table_answers import TableAnswers
 from suffice.engines.source import HEAD, Answer, Source
 from suffice.engines.summarizing import Task
 from suffice.engines.workers import no_checkpoint
 from suffice.families import Family
 from suffice.families.gaussian import Gaussian
 from suffice.families.product import Block, Product
-from suffice.model.joint import warn_of_impossible
+from suffice.model.calibration import Calibration
+from suffice.model.joint import Model, warn_of_impossible
 from suffice.model.learned import Learned
 from suffice.model.out_of_range import not_a_number
 
@@ -256,10 +258,8 @@ class DeviceRows(Source):
 
     def answer(self, answer: Answer) -> Any:
         """Return the answers as an array of the caller's kind; labels that are no numbers are on the host."""
-        if answer.predictor.calibration is not None:
-            raise InvalidDataError(f"Calibrated probabilities are not computed on a GPU: {ON_THE_HOST}")
-        learned = answer.predictor.learned
-        found = self._ask(learned, QUESTIONS[answer.question], relative=True)
+        learned, calibration = answer.predictor.learned, answer.predictor.calibration
+        found = self._ask(learned, QUESTIONS[answer.question], relative=True, calibration=calibration)
         return self._as_labels(found, learned.labels) if answer.question == "predict" else self._given(found)
 
     def log_joint(self, learned: Learned) -> Any:
@@ -270,18 +270,22 @@ class DeviceRows(Source):
         """Return log p(x), (rows,)."""
         return self._given(self._ask(learned, LOG_DENSITY, relative=False))
 
-    def accuracy(self, learned: Learned) -> float:
+    def accuracy(self, learned: Learned, calibration: Calibration | None = None) -> float:
         """Return the share of the weight of rows whose label is predicted."""
         assert self.labels is not None
         self.labels.refuse_missing()
         xp = self.device.xp
         with self.device.working_on(self.like):
-            found = self._ask(learned, MOST_PROBABLE, relative=True)
+            found = self._ask(learned, MOST_PROBABLE, relative=True, calibration=calibration)
             places = xp.asarray(positions(learned.labels, self.labels.values, drop=True))
             right = (places[self.labels.codes] == found).astype(np.float64)
             return float(right.mean() if self.weight is None else (right * self.weight).sum() / self.weight.sum())
 
-    def _ask(self, learned: Learned, question: int, relative: bool) -> Any:
+    def _ask(self, learned: Learned, question: int, relative: bool, calibration: Calibration | None = None) -> Any:
+        if isinstance(learned.family, Product):
+            return self._ask_of_table(learned, question, relative, calibration)
+        if calibration is not None:
+            raise InvalidDataError(f"Calibrated probabilities are not computed on a GPU: {ON_THE_HOST}")
         device, xp, n = self.device, self.device.xp, self.shape[0]
         model = learned.model
         distribution = model.distribution.as_density if question == LOG_DENSITY else model.distribution
@@ -293,20 +297,47 @@ class DeviceRows(Source):
         with device.working_on(self.like):
             if not self._kernels_refuse(distribution):
                 self._refuse_outside(distribution)
-            prior = np.ascontiguousarray(model.log_prior, dtype=np.float64)
-            asked = Asked(
-                device,
-                question,
-                prior,
-                xp.asarray(prior),
-                xp.asarray(model.fallback),
-                xp.empty(shape, dtype),
-                fresh_status(device, n * self.shape[1]),
-            )
+            asked = self._asked(model, question, xp.empty(shape, dtype))
             if isinstance(self.rows, SparseRows) and not distribution.sparse:
                 raise InvalidDataError(f"{type(distribution).__name__} is of dense rows, found a sparse matrix")
             scorer(device, distribution, relative).answer(self.rows, asked)
             self._report(asked.status, distribution)
+        return asked.out
+
+    def _asked(self, model: Model, question: int, out: Any) -> Asked:
+        """Return what is asked of rows under a model, and where the answers go."""
+        xp, prior = self.device.xp, np.ascontiguousarray(model.log_prior, dtype=np.float64)
+        status = fresh_status(self.device, self.shape[0] * self.shape[1])
+        return Asked(self.device, question, prior, xp.asarray(prior), xp.asarray(model.fallback), out, status)
+
+    def _ask_of_table(
+        self, learned: Learned, question: int, relative: bool, calibration: Calibration | None
+    ) -> Any:
+        """Answer by the densities of columns, or by a structure and calibration."""
+        rows, device, xp, family = self._dense_rows(), self.device, self.device.xp, learned.family
+        assert isinstance(family, Product), "tables have blocks"
+        with device.working_on(self.like):
+            answers = TableAnswers.of(device, learned, calibration, self.shape[1])
+            for block in family.blocks:
+                if block.family.support.expected and not block.missing:
+                    self._refuse_in_column(rows, block, block.family.support)
+            shape = (self.shape[0],) if question in (MOST_PROBABLE, LOG_DENSITY) else (self.shape[0], answers.classes)
+            asked = self._asked(
+                learned.model, question, xp.empty(shape, np.int64 if question == MOST_PROBABLE else np.float64)
+            )
+
+            def some(low: int, high: int, columns: Any) -> None:
+                if calibration is None:
+                    scores = answers.evidence(columns) if relative else answers.absolute(columns)
+                    asked.finish(xp.ascontiguousarray(scores), low, high)
+                    return
+                found = answers.log_posterior(answers.evidence(columns), low)
+                if question == MOST_PROBABLE:
+                    found = found.argmax(axis=1)
+                asked.out[low:high] = xp.exp(found) if question == POSTERIOR else found
+
+            answers.each(rows, some)
+            self._report(asked.status)
         return asked.out
 
     def _report(self, status: Any, distribution: Any = None) -> None:
@@ -333,7 +364,7 @@ class DeviceRows(Source):
 
     # ---- leaving rows out
 
-    def leave_one_out(self, learned: Learned) -> Any:
+    def leave_one_out(self, learned: Learned, calibration: Calibration | None = None) -> Any:
         """Return log p(y | x_i) of each learned row under the model of all the others, (rows, classes).
 
         Gaussian columns are computed on the device. Of other families, rows are copied to the host batch by batch.
@@ -348,7 +379,7 @@ class DeviceRows(Source):
             if self._is_gaussian(learned):
                 self._leave_out(learned, codes, out)
             else:
-                self._leave_out_on_host(learned, device.to_host(codes), out)
+                self._leave_out_on_host(learned, calibration, device.to_host(codes), out)
         return self._given(out)
 
     def _is_gaussian(self, learned: Learned) -> bool:
@@ -422,12 +453,15 @@ class DeviceRows(Source):
         rest[np.arange(len(own)), own] = minus(statistics.sums.at(own), Sums(removed, None)).value
         return xp.asarray(learned.prior.log(rest)), which
 
-    def _leave_out_on_host(self, learned: Learned, codes: Any, out: Any) -> None:
-        labels = learned.labels[codes]
+    def _leave_out_on_host(
+        self, learned: Learned, calibration: Calibration | None, codes: Any, out: Any
+    ) -> None:
+        labels, table = learned.labels[codes], isinstance(learned.family, Product)
         for low, high in spans(self.shape[0], max(1, HOST_CELLS // self.shape[1])):
-            rows: Array = self.rows.take_to_host(slice(low, high))
+            rows: Any = self.rows.take_to_host(slice(low, high))
+            rows = as_frame(np.ascontiguousarray(rows)) if table else rows
             w = None if self.weight is None else self.device.to_host(self.weight[low:high])
-            out[low:high] = self.device.xp.asarray(learned.leave_one_out(rows, labels[low:high], w, None))
+            out[low:high] = self.device.xp.asarray(learned.leave_one_out(rows, labels[low:high], w, calibration))
 
 
 def _first(rows: DenseRows, wrong: Any) -> int | None:

@@ -20,6 +20,7 @@ from suffice.engines.gpu.device import Device
 from suffice.engines.gpu.device_cells import Weights, count_columns
 from suffice.engines.gpu.matrices import DenseRows, halving
 from suffice.engines.gpu.summaries import Labelled, i4, i8, summarize
+from suffice.families import Summary
 from suffice.families.pair_plan import PairPlan
 from suffice.families.product import Block, Product
 from suffice.formulas import X
@@ -166,12 +167,10 @@ def _of_blocks(given: Labelled, blocks: Sequence[Block]) -> list[Statistic]:
             continue
         own = columns.whole(rows, [block])
         with naming_columns(block.names):
-            if summary.of is not X and summary.threshold is None:
-                raise InvalidDataError(
-                    f"Column {block.title!r}: {type(block.family).__name__} is not learned on a GPU: {ON_THE_HOST}"
-                )
             own.refuse_infinite()
-            found[j] = summarize(replace(given, rows=own, kept={}), summary)
+            if summary.of is not X and summary.threshold is None:
+                own = DenseRows(given.device, _entries(given.device, summary, own))
+            found[j] = summarize(replace(given, rows=own, kept={}), replace(summary, of=X) if summary.threshold is None else summary)
     for options, places in alike.items():
         some = columns.whole(rows, [blocks[j] for j in places])
         known = {"limit": Cells.empty(0, 0).limit, "exact_moments": False} | dict(options)
@@ -179,6 +178,13 @@ def _of_blocks(given: Labelled, blocks: Sequence[Block]) -> list[Statistic]:
             counted = count_columns(replace(given, rows=some, kept={}), **known)
         found.update(zip(places, counted, strict=True))
     return [found[j] for j in range(len(blocks))]
+
+
+def _entries(device: Device, summary: Summary[Any], own: DenseRows) -> Any:
+    """Evaluate the formula of what is summed in the namespace of the device."""
+    of = summary.of[0] if isinstance(summary.of, tuple) else summary.of
+    x = own.x.astype(np.float64)
+    return device.xp.where(device.xp.isnan(x), np.nan, of.at(x, own=device.xp.asarray, log_gamma=device.log_gamma))
 
 
 # ---- the rows that are kept
@@ -202,7 +208,7 @@ def _sample(given: Labelled, size: int, names: Sequence[str]) -> RowSample:
     device, xp, rows = given.device, given.device.xp, given.rows
     assert isinstance(rows, DenseRows), "tables are dense"
     if not size:
-        return RowSample.of(frame_of(rows, np.empty(0, np.int64)).select(names), np.empty(0, np.int32), given.classes)
+        return RowSample.of(frame_of(rows, slice(0, 0)).select(names), np.empty(0, np.int32), given.classes)
     columns = TableColumns.of(device, rows.shape[1])
     hashed = DenseRows(device, rows.x[:, [columns.place[name] for name in names]])
     hashes = hashes_of(device, rows if len(names) == rows.shape[1] else hashed)

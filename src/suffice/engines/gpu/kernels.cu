@@ -1377,6 +1377,22 @@ __device__ int place_of(T value, const CellColumn& column, const double* list) {
     return place >= 0 && place < column.width ? (int)place : -1;
 }
 
+// The same of float32 by float32 alone, which takes a third of the time: `scale` is 1 / width if float32 holds it, else 0.
+// A multiple of a power of 2 is exact, unless it vanishes.
+__device__ int place_of(double value, const CellColumn& column, float, const double* list) {
+    return place_of(value, column, list);
+}
+__device__ int place_of(float value, const CellColumn& column, float scale, const double* list) {
+    if (scale == 0 || column.way == LISTED) return place_of(value, column, list);
+    const float scaled = value * scale;
+    float cell = floorf(scaled);
+    if (!(fabsf(cell) < 1073741824.0f)) return place_of(value, column, list);
+    if (column.way == EXACT_GRID && (cell != scaled || (scaled == 0 && value != 0))) return -1;
+    if (cell == 0 && value < 0) cell = -1;
+    const Index place = (Index)(int)cell - column.low;
+    return place >= 0 && place < column.width ? (int)place : -1;
+}
+
 // Values that have no place: their columns, classes and values, of which there may be more than there is room for; and
 // how many there are, of all columns and then of each.
 struct Overflow {
@@ -1425,8 +1441,12 @@ __device__ void count_cells(const T* x, Index stride, int aligned, Index n, int 
         __syncthreads();
     }
     CellColumn own[N];
+    float scale[N];
 #pragma unroll
-    for (int i = 0; i < N; ++i) own[i] = columns[first + i < d ? first + i : d - 1];
+    for (int i = 0; i < N; ++i) {
+        own[i] = columns[first + i < d ? first + i : d - 1];
+        scale[i] = own[i].inverse < 1e36 && own[i].inverse > 1e-36 ? (float)own[i].inverse : 0.0f;
+    }
     const Index step = (Index)blockDim.x * CELL_ROWS;
     int turn = 0;
     for (Index base = begin; base < end; base += step) {
@@ -1453,7 +1473,7 @@ __device__ void count_cells(const T* x, Index stride, int aligned, Index n, int 
                 if (code[u] >= 0 && first + i < d) {
                     const T value = entry[u].v[i];
                     if (value - value == 0) {
-                        const int place = place_of(value, own[i], list);
+                        const int place = place_of(value, own[i], scale[i], list);
                         if (place >= 0)
                             slot = (i * classes + code[u]) * places + place;
                         else
