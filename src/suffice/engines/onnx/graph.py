@@ -69,10 +69,18 @@ class Graph:
         return found
 
     def unique(self, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Return distinct values, ascending, and how often each occurs."""
-        distinct, count = f"{values.name}_distinct", f"{values.name}_count"
-        self.nodes.append(helper.make_node("Unique", [values.name], [distinct, "", "", count], distinct))
-        return Tensor(self, distinct), Tensor(self, count)
+        """Return distinct numbers, ascending, and how often each occurs: several times as fast as Unique.
+
+        There is at least one.
+        """
+        ordered, _ = names = [f"{values.name}_ordered", f"{values.name}_order"]
+        size = values.size(0)
+        self.nodes.append(helper.make_node("TopK", [values.name, size.name], names, ordered, largest=0))
+        numbers = Tensor(self, ordered)
+        last = self.add("Concat", numbers.some(0, -1).equals(numbers.some(1, END)), np.array([False]), axis=0)
+        last = self.add("Not", last)
+        after = self.positions(size).compress(last) + np.array(1)
+        return numbers.compress(last), after - self.add("Concat", np.array([0]), after.some(0, -1), axis=0)
 
     def join(self, parts: Tensor) -> Tensor:
         """Concatenate strings, (rows, parts), along the rows."""
