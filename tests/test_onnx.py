@@ -13,7 +13,9 @@ import skl2onnx
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from skl2onnx.common.data_types import StringTensorType
 from sklearn.datasets import load_digits, load_iris
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
@@ -342,7 +344,7 @@ MESSAGES = [
     "",
 ]
 LETTERS = "abAB19_ '.-éÉßẞσΣςİı😀\u0301\u00ad\u02b0ⒶДд中\n"
-UNCLEAR = ["Κ.Σ.", "Σ'Α", "ⒶΣΑ", "ΑΣ\u0301Α"]  # whether Σ ends a word is decided beyond the word
+SIGMAS = ["Κ.Σ.", "Σ'Α ΑΣ'Α", "ⒶΣΑ ΑΣⒶ", "ΑΣ\u0301Α ΑΣ\u0301", "ΣΣ ΑΣΣ", "Α'Σ'Σ 'Σ'", "ΑΣ\n'Α", "Σ", "ΙΣ."]
 
 
 def messages(n, seed=0):
@@ -381,7 +383,7 @@ def check_texts(clf, texts):
 )
 def test_texts_are_cut_weighed_and_scored_as_in_the_library(options):
     texts, y = messages(200)
-    model = check_texts(sf.TextClassifier(**options).fit(texts, y), MESSAGES + messages(50, seed=1)[0])
+    model = check_texts(sf.TextClassifier(**options).fit(texts, y), MESSAGES + SIGMAS + messages(50, seed=1)[0])
     assert "com.microsoft.Tokenizer" in model.doc_string
     assert {each.domain for each in model.opset_import} == {"", "ai.onnx.ml", "com.microsoft"}
 
@@ -390,28 +392,25 @@ def test_each_text_has_the_answer_that_it_has_alone():
     texts, y = messages(200)
     clf = sf.TextClassifier().fit(texts, y)
     session = onnxruntime.InferenceSession(clf.to_onnx().SerializeToString(), providers=["CPUExecutionProvider"])
-    for text in MESSAGES:
+    for text in MESSAGES + SIGMAS:
         (p,) = session.run(["output_probability"], {"x0": [[text]]})
         assert_allclose(p, clf.predict_proba([text]), **CLOSE)
     empty = np.empty((0, 1), dtype=object)
     assert [each.shape for each in session.run(None, {"x0": empty})] == [(0,), (0, 2)]
 
 
-@given(st.lists(st.one_of(st.text(LETTERS), st.text()), min_size=1, max_size=5))
-def test_any_text_has_the_probabilities_of_the_library_or_none(texts):
+@given(st.lists(st.one_of(st.text(LETTERS), st.text("ΑΣσς'.\u0301Ⓐ "), st.text()), min_size=1, max_size=5))
+def test_any_text_has_the_probabilities_of_the_library(texts):
     clf, session = _of_letters()
     (p,) = session.run(["output_probability"], {"x0": np.array(texts, dtype=object)[:, None]})
-    clear = np.array(["Σ" not in text for text in texts])
-    unknown = np.isnan(p).any(axis=1)
-    assert not unknown[clear].any()
-    assert_allclose(p[~unknown], clf.predict_proba(texts)[~unknown], **CLOSE)
+    assert_allclose(p, clf.predict_proba(texts), **CLOSE)
 
 
 @cache
 def _of_letters():
     """A classifier that knows many short words of LETTERS, and a session of its model."""
     rng = np.random.default_rng(0)
-    texts = ["".join(rng.choice(list(LETTERS), 60)) for _ in range(200)]
+    texts = ["".join(rng.choice(list(LETTERS + "ΑΣ'"), 60)) for _ in range(200)]
     clf = sf.TextClassifier(calibrate=False).fit(texts, np.arange(200) % 2)
     return clf, onnxruntime.InferenceSession(clf.to_onnx().SerializeToString(), providers=["CPUExecutionProvider"])
 
@@ -422,14 +421,6 @@ def test_every_character_is_of_words_or_not_as_in_the_library():
     clf = sf.TextClassifier(event="multinomial", ngrams=(1, 1), smoothing=1.0, calibrate=False)
     clf.fit([text.lower() for text in texts], np.arange(len(texts)) % 7)
     assert_allclose(answers(clf.to_onnx(), {"x0": texts})[1], clf.predict_proba(texts), **CLOSE)
-
-
-def test_a_sigma_whose_form_is_decided_beyond_its_word_leaves_no_probability():
-    clf = sf.TextClassifier().fit(*messages(100))
-    _, p = answers(clf.to_onnx(), {"x0": UNCLEAR})
-    assert np.isnan(p).all()
-    clf = sf.TextClassifier(lowercase=False).fit(*messages(100))
-    check_texts(clf, UNCLEAR)
 
 
 @pytest.mark.parametrize("structure", ["naive", "columns", "pairs", "auto"])
@@ -502,6 +493,46 @@ def test_a_step_of_a_pipeline_has_dictionaries_of_probabilities_if_asked():
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     _, p = session.run(None, {"X": rows[:1]})
     assert p[0] == pytest.approx(dict(zip("abc", pipeline.predict_proba(rows[:1])[0], strict=True)), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    "bag",
+    [
+        sf.BagOfWords(),
+        sf.BagOfWords(ngram_range=(1, 2), weight="log", norm="l2", use_idf=True, min_df=2, stop_words=["free"]),
+        sf.BagOfWords(ngram_range=(1, 2), binary=True, vocabulary=["free", "now call", "été", "never", "a b c"]),
+        sf.BagOfWords(lowercase=False, norm="l1"),
+    ],
+    ids=["counts", "weights", "a vocabulary", "as they are"],
+)
+@pytest.mark.parametrize("estimator", [MultinomialNB(), LogisticRegression()], ids=["ours", "of scikit-learn"])
+def test_skl2onnx_converts_bags_of_words(bag, estimator):
+    suffice.onnx.register_converters()
+    pipeline = make_pipeline(bag, estimator).fit(*messages(100))
+    text = [("text", StringTensorType([None, 1]))]
+    model = skl2onnx.to_onnx(pipeline, initial_types=text, options={"zipmap": False})
+    onnx.checker.check_model(model, full_check=True)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    asked = MESSAGES + SIGMAS
+    _, p = session.run(None, {"text": np.array(asked, dtype=object)[:, None]})
+    assert_allclose(p, pipeline.predict_proba(asked), rtol=0, atol=1e-5)
+
+
+def test_bags_of_words_that_no_operators_can_read_are_refused_by_name():
+    suffice.onnx.register_converters()
+    text = [("text", StringTensorType([None, 1]))]
+    for options, said in [
+        ({"tokenizer": str.split, "token_pattern": None}, "leave out token_pattern, tokenizer"),
+        ({"stem": str.upper}, "leave out stem"),
+        ({"token_pattern": r"[a-z]+"}, "leave out token_pattern"),
+        ({"analyzer": "char"}, "The input of BagOfWords holds texts.*n-grams of characters"),
+        ({"n_features": 64}, "no vocabulary"),
+    ]:
+        bag = sf.BagOfWords(**options).fit(MESSAGES)
+        with pytest.raises(NoFormulaError, match=said):
+            skl2onnx.to_onnx(bag, initial_types=text)
+    with pytest.raises(InvalidDataError, match="one column of strings"):
+        skl2onnx.to_onnx(sf.BagOfWords().fit(MESSAGES), np.zeros((1, 1)))
 
 
 # ---- what is refused

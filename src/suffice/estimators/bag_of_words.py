@@ -17,9 +17,9 @@ from numpy.typing import DTypeLike, NDArray
 
 from suffice.core import words
 from suffice.core.arrays import checked_sparse, is_sparse, is_table, without_duplicates
-from suffice.core.errors import InvalidDataError, InvalidOptionError, InvalidTextError, MismatchError
+from suffice.core.errors import InvalidDataError, InvalidOptionError, InvalidTextError, MismatchError, NoFormulaError
 from suffice.core.frames import as_frame
-from suffice.core.words import Lexicon, Stem, Texts, Tokenization, Vocabulary, stems
+from suffice.core.words import Bag, Lexicon, Stem, Texts, Tokenization, Vocabulary, Weighting, stems
 from suffice.core.words.tokenizing import MOST_COLUMNS
 from suffice.estimators import parameter_checks
 from suffice.estimators._threads import learning, snapshot
@@ -253,6 +253,28 @@ class BagOfWords(CountVectorizer):  # type: ignore[misc]  # scikit-learn has no 
         """The type of weights that are not integers: `dtype` if it is a float."""
         dtype = np.dtype(self.dtype)
         return dtype if dtype in (np.float32, np.float64) else np.dtype(np.float64)
+
+    def _as_read(self) -> Bag:
+        """Return what is done with texts; an error names parameters that only Python can follow, or no vocabulary."""
+        if "_columns" not in vars(self):
+            raise NoFormulaError("BagOfWords has no vocabulary: fit some texts first, without n_features")
+        python = {
+            name
+            for name in ("preprocessor", "tokenizer", "analyzer", "strip_accents", "stem")
+            if callable(getattr(self, name))
+        }
+        python |= {"input"} if self.input != "content" else set()
+        python |= {"token_pattern"} if self.analyzer == "word" and self.token_pattern not in SAME_PATTERNS else set()
+        if python:
+            raise NoFormulaError(f"BagOfWords reads texts as only Python can: leave out {', '.join(sorted(python))}")
+        column = self._columns.column
+        return Bag(
+            self._columns.vocabulary,
+            None if column is None else np.argsort(column),
+            self._tokenization(),
+            Weighting("binary" if self._is_binary else self.weight, self.norm),
+            self.idf_ if self.use_idf else None,
+        )
 
     def _inverse_document_frequency(self, counts: Matrix, columns: _Columns | None) -> NDArray[Any]:
         frequency, smooth = _document_frequency(counts).astype(self._float_type), int(self.smooth_idf)

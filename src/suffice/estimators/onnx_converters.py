@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 
 from suffice.core.errors import InvalidDataError, MissingPackageError
 from suffice.estimators import discriminant_analysis, naive_bayes
+from suffice.estimators.bag_of_words import BagOfWords
 from suffice.estimators.table_classifier import BayesClassifier
 
 __all__ = ["register_converters"]
@@ -20,8 +21,8 @@ OPTIONS = {"zipmap": [True, False, "columns"], "nocl": [True, False], "output_cl
 def register_converters() -> None:
     """Teach skl2onnx to convert the estimators of suffice; repeating it changes nothing.
 
-    They read one matrix of numbers, as a step of a pipeline does. Their options, such as `zipmap`, are those of
-    scikit-learn's classifiers.
+    They read one matrix of numbers, as a step of a pipeline does, and `BagOfWords` one column of strings. Options of
+    classifiers, such as `zipmap`, are those of scikit-learn's.
 
     Examples
     --------
@@ -48,11 +49,12 @@ def register_converters() -> None:
         update_registered_converter(
             each, f"Suffice{each.__name__}", calculate_linear_classifier_output_shapes, convert, options=OPTIONS
         )
+    update_registered_converter(BagOfWords, "SufficeBagOfWords", bag_shape, convert_bag)
 
 
 def convert(scope: Scope, operator: Operator, container: Container) -> None:
     """Write the model of an estimator into a container of skl2onnx."""
-    from onnx import TensorProto, helper
+    from onnx import TensorProto
     from skl2onnx.common.data_types import DoubleTensorType
 
     from suffice.engines.onnx.graph import OPSETS
@@ -72,16 +74,58 @@ def convert(scope: Scope, operator: Operator, container: Container) -> None:
     else:
         names[graph.output[0].name] = label
 
-    def renamed(name: str) -> str:
-        if name not in names:
-            names[name] = scope.get_unique_variable_name(f"suffice{name}")
-        return names[name]
+    _write(scope, container, graph.node, graph.initializer, OPSETS, names)
 
-    for each in graph.initializer:
+
+def bag_shape(operator: Operator) -> None:
+    """Say that a bag of words is a matrix of float32, as of all transformers of strings in skl2onnx."""
+    from skl2onnx.common.data_types import FloatTensorType, StringTensorType
+
+    if len(operator.inputs) != 1 or not isinstance(operator.inputs[0].type, StringTensorType):
+        found = [type(each.type).__name__ for each in operator.inputs]
+        raise InvalidDataError(f"BagOfWords reads one column of strings, StringTensorType([None, 1]); found {found}")
+    operator.outputs[0].type = FloatTensorType([None, len(operator.raw_operator._as_read().vocabulary)])
+
+
+def convert_bag(scope: Scope, operator: Operator, container: Container) -> None:
+    """Write a bag of words into a container of skl2onnx."""
+    import numpy as np
+
+    from suffice.engines.onnx.graph import Graph
+    from suffice.engines.onnx.word_operators import bag_of_words
+
+    graph = Graph("_")
+    found = bag_of_words(graph.input("X").reshape(-1), operator.raw_operator._as_read()).cast(np.float32)
+    names = {"X": operator.inputs[0].full_name, found.name: operator.outputs[0].full_name}
+    _write(scope, container, graph.nodes, graph.constants, graph.opsets, names)
+
+
+def _write(
+    scope: Scope, container: Container, nodes: Any, constants: Any, opsets: dict[str, int], names: dict[str, str]
+) -> None:
+    """Write nodes and constants into a container; `names` says what some of them are called there."""
+    from onnx import helper
+
+    def renamed(name: str) -> str:
+        if name and name not in names:
+            names[name] = scope.get_unique_variable_name(f"suffice{name}")
+        return names[name] if name else name
+
+    def rename_within(body: Any) -> Any:
+        for each in (*body.input, *body.output):
+            each.name = renamed(each.name)
+        for node in body.node:
+            inputs, outputs = map(renamed, node.input), map(renamed, node.output)
+            node.input[:], node.output[:] = list(inputs), list(outputs)
+        return body
+
+    for each in constants:
         each.name = renamed(each.name)
         container.initializers.append(each)
-    for node in graph.node:
+    for node in nodes:
         attributes = {each.name: helper.get_attribute_value(each) for each in node.attribute}
+        if "body" in attributes:
+            rename_within(attributes["body"])
         inputs, outputs = [renamed(name) for name in node.input], [renamed(name) for name in node.output]
-        where = {"op_domain": node.domain, "op_version": OPSETS[node.domain]}
+        where = {"op_domain": node.domain, "op_version": opsets[node.domain]}
         container.add_node(node.op_type, inputs, outputs, **where, **attributes)

@@ -64,6 +64,19 @@ class Weighting:
         return np.asarray(value / (np.sqrt(sums) if self.norm == "l2" else sums)[owner])
 
 
+class Bag(NamedTuple):
+    """What `BagOfWords` does with texts: `order` are the words column by column, by default those of the vocabulary.
+
+    Unlike those of event models, its norms are over the known words of all sizes.
+    """
+
+    vocabulary: Vocabulary
+    order: Positions | None
+    tokenization: Tokenization
+    weighting: Weighting
+    idf: Array | None
+
+
 class Weighed(NamedTuple):
     """A CSR matrix, the number of words of each document, and sums over its unknown features of each size."""
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from onnx import NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
+from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 Attribute: TypeAlias = Any  # a number, a string, or a list of them
 
@@ -32,7 +32,6 @@ class Graph:
         self.nodes: list[NodeProto] = []
         self.constants: list[TensorProto] = []
         self.opsets = OPSETS
-        self.declared: list[ValueInfoProto] = []  # types that cannot be inferred
         self._known: dict[Any, str] = {}
 
     def _new_name(self) -> str:
@@ -64,15 +63,25 @@ class Graph:
 
     def cut(self, texts: Tensor, **how: Attribute) -> Tensor:
         """Cut texts into strings, (rows, strings of the longest); shorter texts have empty ones behind theirs."""
-        found = self.add("Tokenizer", texts, domain=RUNTIME, mark=0, pad_value="", mincharnum=1, **how)
-        self.declared.append(helper.make_tensor_value_info(found.name, TensorProto.STRING, [None, None]))
-        return found
+        return self.add("Tokenizer", texts, domain=RUNTIME, mark=0, pad_value="", mincharnum=1, **how)
+
+    def strings(self, found: Tensor) -> Tensor:
+        """Return what `cut` found as strings for those who infer types: they do not know that operator."""
+        return self.add("Where", np.array(False), np.array(""), found)
 
     def unique(self, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Return distinct values, ascending, and how often each occurs."""
-        distinct, count = f"{values.name}_distinct", f"{values.name}_count"
-        self.nodes.append(helper.make_node("Unique", [values.name], [distinct, "", "", count], distinct))
-        return Tensor(self, distinct), Tensor(self, count)
+        """Return distinct numbers, ascending, and how often each occurs: several times as fast as Unique.
+
+        There is at least one.
+        """
+        ordered, _ = names = [f"{values.name}_ordered", f"{values.name}_order"]
+        size = values.size(0)
+        self.nodes.append(helper.make_node("TopK", [values.name, size.name], names, ordered, largest=0))
+        numbers = Tensor(self, ordered)
+        last = self.add("Concat", numbers.some(0, -1).equals(numbers.some(1, END)), np.array([False]), axis=0)
+        last = self.add("Not", last)
+        after = self.positions(size).compress(last) + np.array(1)
+        return numbers.compress(last), after - self.add("Concat", np.array([0]), after.some(0, -1), axis=0)
 
     def join(self, parts: Tensor) -> Tensor:
         """Concatenate strings, (rows, parts), along the rows."""

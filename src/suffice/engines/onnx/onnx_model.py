@@ -100,7 +100,7 @@ def _check_names(names: Iterable[str]) -> None:
 
 
 def _model(graph: Graph, inputs: Sequence[ValueInfoProto], outputs: Sequence[ValueInfoProto]) -> ModelProto:
-    made = helper.make_graph(graph.nodes, "suffice", inputs, outputs, graph.constants, value_info=graph.declared)
+    made = helper.make_graph(graph.nodes, "suffice", inputs, outputs, graph.constants)
     opsets = [helper.make_opsetid(domain, number) for domain, number in graph.opsets.items()]
     model = helper.make_model(made, opset_imports=opsets, ir_version=IR_VERSION, producer_name="suffice")
     model.producer_version = version("suffice")

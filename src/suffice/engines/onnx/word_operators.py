@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.core.errors import NoFormulaError
-from suffice.core.words import Tokenization, Vocabulary, Weighting
+from suffice.core.words import Bag, Tokenization, Vocabulary, Weighting
 from suffice.core.words.counting import Linear
 from suffice.core.words.word_characters import DOTTED_I, FINAL_SIGMA, SIGMA, ranges_of, word_characters
 from suffice.engines.onnx.graph import END, TEXT_OPSETS, Tensor
@@ -25,37 +25,70 @@ from suffice.engines.onnx.model_inputs import Inputs
 from suffice.formulas import WordScores, smallest_codes
 
 MOST_BYTES = 1 << 30  # of the words and numbers of a text: a file of ONNX has less than 2 GiB
-ADDED_WORD = "ÀÀ"  # of the added row
+ADDED_WORD = "ÀΣÀ"  # of the added row: it has every kind of letter that is replaced
 
 
 def word_scores(inputs: Inputs, node: WordScores) -> Tensor:
-    """Return the scores of a column of texts, (rows, classes); NaN where a text cannot be read exactly."""
-    tokenization, vocabulary = node.lexicon.tokenization, node.lexicon.vocabulary
-    _check(node.column, tokenization)
-    linear, phrases = node.scores(None), Phrases.of(vocabulary, tokenization.ngram_range[1])
-    size = len(vocabulary.text) + sum(keys.nbytes for keys in phrases.keys) + 2 * linear.coef.nbytes
-    if size > MOST_BYTES:
-        raise NoFormulaError(
-            f"Column {node.column!r}: {len(vocabulary)} words and phrases would take {size >> 20} MiB, and a model "
-            f"may take {MOST_BYTES >> 20}. Fit with ngrams=(1, 1)"
-        )
-    inputs.graph.opsets = TEXT_OPSETS
-    word = ADDED_WORD
-    while (word.lower() if tokenization.lowercase else word) in tokenization.stop_list:
-        word += ADDED_WORD
-    added = " ".join([word] * tokenization.ngram_range[1])
-    texts = inputs.graph.add("Concat", inputs.texts(node.column), np.array([added]), axis=0)
-    table = LinearScores(linear, node.weighting, tokenization.n_sizes, texts.size(0))
-    counted = phrases.counted(*_words(texts, tokenization), tokenization.ngram_range[0])
-    scores = texts.graph.sum([table.of_size(size, found) for size, found in enumerate(counted)])
-    scores = scores.some(0, -1) + node.intercept[None]
-    if not tokenization.lowercase:
-        return scores
-    unclear = texts.graph.add("RegexFullMatch", texts, pattern=_unclear_sigma()).some(0, -1).unsqueeze(1)
-    return unclear.where(np.nan, scores)
+    """Return the scores of a column of texts, (rows, classes)."""
+    linear, tokenization = node.scores(None), node.lexicon.tokenization
+    texts = inputs.texts(node.column)
+    text = TextColumn(texts, f"Column {node.column!r}", node.lexicon.vocabulary, tokenization, 2 * linear.coef.nbytes)
+    table = LinearScores(linear, node.weighting, tokenization.n_sizes, text.rows)
+    found = texts.graph.sum([table.of_size(size, counted) for size, counted in enumerate(text.counted())])
+    return found.some(0, -1) + node.intercept[None]
 
 
-def _check(column: str, tokenization: Tokenization) -> None:
+def count_matrix(texts: Tensor, title: str, vocabulary: Vocabulary, tokenization: Tokenization) -> Tensor:
+    """Return how often each word of a vocabulary is in each text, (rows, words)."""
+    text = TextColumn(texts, title, vocabulary, tokenization, 0)
+    width = np.array(len(vocabulary) + 1)  # the last is of unknown ones
+    size = text.rows * width
+    parts = [each.times.sums_at(each.row * width + each.feature, size) for each in text.counted()]
+    return texts.graph.sum(parts).reshape(-1, len(vocabulary) + 1).some(0, -1).some(0, -1, axis=1)
+
+
+def bag_of_words(texts: Tensor, bag: Bag) -> Tensor:
+    """Return the weights of the words of texts, (rows, words), as `BagOfWords` computes them."""
+    count = count_matrix(texts, "The input of BagOfWords", bag.vocabulary, bag.tokenization)
+    if bag.order is not None:
+        count = count.gather(bag.order, axis=1)
+    value = count if bag.weighting.term == "count" else (count > 0.0).where(TERMS[bag.weighting.term](count), 0.0)
+    if bag.idf is not None:
+        value = value * np.asarray(bag.idf, dtype=np.float64)[None]
+    if bag.weighting.norm is None:
+        return value
+    size = (value * value if bag.weighting.norm == "l2" else value).sum(1)
+    size = texts.graph.add("Sqrt", size) if bag.weighting.norm == "l2" else size
+    return value / size.equals(0.0).where(1.0, size)
+
+
+class TextColumn:
+    """A column of texts, (rows,), whose words are counted; `numbers` are the bytes of what is said of its words."""
+
+    def __init__(self, texts: Tensor, title: str, vocabulary: Vocabulary, tokenization: Tokenization, numbers: int):
+        _check(title, tokenization)
+        self.graph, self.tokenization = texts.graph, tokenization
+        self.phrases = Phrases.of(vocabulary, tokenization.ngram_range[1])
+        size = len(vocabulary.text) + sum(keys.nbytes for keys in self.phrases.keys) + numbers
+        if size > MOST_BYTES:
+            raise NoFormulaError(
+                f"{title}: {len(vocabulary)} words and phrases would take {size >> 20} MiB, and a model may take "
+                f"{MOST_BYTES >> 20}. Fit with ngrams=(1, 1)"
+            )
+        self.graph.opsets = TEXT_OPSETS
+        word = ADDED_WORD
+        while (word.lower() if tokenization.lowercase else word) in tokenization.stop_list:
+            word += ADDED_WORD
+        added = " ".join([word] * tokenization.ngram_range[1])
+        self.texts = self.graph.add("Concat", texts, np.array([added]), axis=0)
+        self.rows = self.texts.size(0)
+
+    def counted(self) -> Iterator[Counted]:
+        """Count the n-grams of each size."""
+        return self.phrases.counted(*_words(self.texts, self.tokenization), self.tokenization.ngram_range[0])
+
+
+def _check(title: str, tokenization: Tokenization) -> None:
     """Refuse what the operators cannot do."""
     refused = {
         "n-grams of characters are not cut by them: analyzer='word' has a model": tokenization.analyzer != "word",
@@ -65,7 +98,7 @@ def _check(column: str, tokenization: Tokenization) -> None:
     }
     for why, holds in refused.items():
         if holds:
-            raise NoFormulaError(f"Column {column!r} holds texts, and the operators of ONNX cannot read them: {why}")
+            raise NoFormulaError(f"{title} holds texts, and the operators of ONNX cannot read them: {why}")
 
 
 # ---- cutting
@@ -77,23 +110,15 @@ def _word_pattern(lowercase: bool) -> str:
     return f"{own}+{DOTTED_I}|{own}{own}+" if lowercase else f"{own}{own}+"
 
 
-def _unclear_sigma() -> str:
-    """Return the regular expression of texts in which the form of a Σ depends on more than its word."""
-    known = word_characters()
-    ignored, cased = ranges_of(known.ignored), ranges_of(known.cased)
-    outside = ranges_of(set(known.cased) - set(known.all))
-    sides = f"{SIGMA}[{ignored}]+[{cased}]|[{cased}][{ignored}]+{SIGMA}|{SIGMA}[{outside}]|[{outside}]{SIGMA}"
-    return f"(?s).*(?:{sides}).*"
-
-
 def _words(texts: Tensor, tokenization: Tokenization) -> tuple[Tensor, Tensor]:
     """Return the words of all texts as they are counted, and the row of each."""
     graph, pattern = texts.graph, _word_pattern(tokenization.lowercase)
+    texts = _without_sigma(texts) if tokenization.lowercase else texts
     cut = graph.cut(texts, tokenexp=pattern)  # (rows, words of the longest)
     row = graph.add("Expand", graph.positions(texts.size(0)).unsqueeze(1), graph.add("Shape", cut)).reshape(-1)
     words = cut.reshape(-1)
-    there = words.lookup([""], [0], otherwise=1).cast(np.bool_)
-    words, row = words.compress(there), row.compress(there)
+    there = graph.add("Not", words.equals(np.array("")))
+    words, row = graph.strings(words.compress(there)), row.compress(there)
     if tokenization.lowercase:
         words = _lower(words)
     if not tokenization.stop_list:
@@ -103,25 +128,55 @@ def _words(texts: Tensor, tokenization: Tokenization) -> tuple[Tensor, Tensor]:
     return words.compress(kept), row.compress(kept)
 
 
+def _without_sigma(texts: Tensor) -> Tensor:
+    """Return texts with each Σ in lower case: ς if a cased character is before it and none behind, ignored ones aside.
+
+    They are cut before and behind each Σ. Of what is between two of them, it matters how it ends and begins.
+    """
+    graph, known = texts.graph, word_characters()
+    cased, ignored = f"[{ranges_of(known.cased)}]", f"[{ranges_of(known.ignored)}]"
+    has = graph.add("RegexFullMatch", texts, pattern=f"(?s).*{SIGMA}.*")
+    part = graph.strings(
+        graph.cut(texts.compress(has), tokenexp=f"{SIGMA}|[^{SIGMA}]+")
+    )  # (texts with Σ, parts of the longest)
+    ends, begins, ignorable, is_sigma = (
+        graph.add("RegexFullMatch", part, pattern=pattern).cast(np.int64)
+        for pattern in (f"(?s).*{cased}{ignored}*", f"(?s){ignored}*{cased}.*", f"{ignored}*", SIGMA)
+    )
+    none = (is_sigma * np.array(0)).some(0, 1, axis=1)
+
+    def back(x: Tensor) -> Tensor:
+        return graph.add("Concat", none, x.some(0, -1, axis=1), axis=1)
+
+    def on(x: Tensor) -> Tensor:
+        return graph.add("Concat", x.some(1, END, axis=1), none, axis=1)
+
+    before = back(ends) + back(ignorable * back(ends))  # beside an ignorable part is Σ, or nothing
+    after = on(begins) + on(ignorable * on(begins))
+    lower = (is_sigma > np.array(0)).where(np.array(SIGMA.lower()), part)
+    return _replaced(texts, has, graph.join((is_sigma * before > after).where(np.array(FINAL_SIGMA), lower)))
+
+
 def _lower(words: Tensor) -> Tensor:
     """Return words in lower case: ASCII by an operator, words with other capital letters by their characters."""
-    graph, known = words.graph, word_characters()
-    lower = {c: low for c, low in known.lower.items() if not c.isascii()} | {DOTTED_I: "i"}
+    graph = words.graph
+    lower = {c: low for c, low in word_characters().lower.items() if not c.isascii()} | {DOTTED_I: "i"}
     plain = graph.add("StringNormalizer", words, case_change_action="LOWER", locale="C", is_case_sensitive=1)
-    capital = graph.add("RegexFullMatch", plain, pattern=f".*[{ranges_of(lower)}].*")
-    cut = graph.cut(plain.compress(capital), separators=[""])  # (words, characters)
-    code = cut.lookup([*lower], list(range(len(lower))), otherwise=len(lower))
+    has = graph.add("RegexFullMatch", plain, pattern=f".*[{ranges_of(lower)}].*")
+    part = graph.strings(
+        graph.cut(plain.compress(has), separators=[""])
+    )  # (words with capital letters, characters of the longest)
+    code = part.lookup([*lower], list(range(len(lower))), otherwise=len(lower))
     found = graph.constant([*lower.values(), ""]).gather(code, axis=0)
-    found = code.equals(np.array(len(lower))).where(cut, found)
-    cased = graph.add("RegexFullMatch", cut, pattern=f"[{ranges_of(set(known.cased) & set(known.all))}]").cast(np.int64)
-    none = graph.add("Expand", np.array([[0]]), graph.add("Concat", cut.size(0), np.array([1]), axis=0))
-    before = graph.add("Concat", none, cased.some(0, -1, axis=1), axis=1)
-    after = graph.add("Concat", cased.some(1, END, axis=1), none, axis=1)
-    final = cut.lookup([SIGMA], [1], otherwise=0) * before > after
-    joined = graph.join(final.where(np.array(FINAL_SIGMA), found))
-    both = graph.add("Concat", plain, joined, axis=0)  # ScatterElements of strings is not in all versions
-    place = graph.add("CumSum", capital.cast(np.int64), np.array(0)) + (words.size(0) - np.array([1]))
-    return both.gather(capital.where(place, graph.positions(words.size(0))), axis=0)
+    return _replaced(plain, has, graph.join(code.equals(np.array(len(lower))).where(part, found)))
+
+
+def _replaced(strings: Tensor, where: Tensor, new: Tensor) -> Tensor:
+    """Return strings, those where a condition holds replaced by new ones in their order."""
+    graph = strings.graph
+    place = graph.add("CumSum", where.cast(np.int64), np.array(0)) + (strings.size(0) - np.array([1]))
+    place = where.where(place, graph.positions(strings.size(0)))
+    return graph.add("Concat", strings, new, axis=0).gather(place, axis=0)  # not all versions scatter strings
 
 
 # ---- n-grams
@@ -142,8 +197,9 @@ class Phrases:
 
     @classmethod
     def of(cls, vocabulary: Vocabulary, most: int) -> Phrases:
-        """Split the names of features into words."""
+        """Split the names of features into words; a name of more words than `most` is never found."""
         names = [name.split(" ") if most > 1 else [name] for name in vocabulary.names.tolist()]
+        names = [name if len(name) <= most else [] for name in names]
         words = sorted({word for name in names for word in name}) or [""]  # no word is empty
         place = {word: i for i, word in enumerate(words)}
         length = np.array([len(name) for name in names], dtype=np.int64)
