@@ -376,7 +376,10 @@ def check_texts(clf, texts):
         {"event": "complement", "ngrams": (1, 3), "smoothing": 0.5, "term_weight": "binary", "length_norm": "l2"},
         {"event": "bernoulli", "smoothing": 1.0},
         {"lowercase": False},
-        {"stop_words": ["free", "été", "àà"]},
+        {"strip_accents": "unicode"},
+        {"strip_accents": "ascii", "stop_words": ["aa", "été"]},
+        {"strip_accents": "unicode", "lowercase": False},
+        {"stop_words": ["free", "été", "àσà"]},
         {"stop_words": "english", "calibrate": False},
     ],
     ids=str,
@@ -400,25 +403,27 @@ def test_each_text_has_the_answer_that_it_has_alone():
 
 
 @given(st.lists(st.one_of(st.text(LETTERS), st.text("ΑΣσς'.\u0301Ⓐ "), st.text()), min_size=1, max_size=5))
-def test_any_text_has_the_probabilities_of_the_library(texts):
-    clf, session = _of_letters()
+@pytest.mark.parametrize("accents", [None, "ascii", "unicode"])
+def test_any_text_has_the_probabilities_of_the_library(accents, texts):
+    clf, session = _of_letters(accents)
     (p,) = session.run(["output_probability"], {"x0": np.array(texts, dtype=object)[:, None]})
     assert_allclose(p, clf.predict_proba(texts), **CLOSE)
 
 
 @cache
-def _of_letters():
+def _of_letters(accents):
     """A classifier that knows many short words of LETTERS, and a session of its model."""
     rng = np.random.default_rng(0)
     texts = ["".join(rng.choice(list(LETTERS + "ΑΣ'"), 60)) for _ in range(200)]
-    clf = sf.TextClassifier(calibrate=False).fit(texts, np.arange(200) % 2)
+    clf = sf.TextClassifier(calibrate=False, strip_accents=accents).fit(texts, np.arange(200) % 2)
     return clf, onnxruntime.InferenceSession(clf.to_onnx().SerializeToString(), providers=["CPUExecutionProvider"])
 
 
-def test_every_character_is_of_words_or_not_as_in_the_library():
+@pytest.mark.parametrize("accents", [None, "unicode"])
+def test_every_character_is_read_as_in_the_library(accents):
     every = [chr(c) for c in range(0x110000) if c not in range(0xD800, 0xE000)]
     texts = [" ".join(f"{c}{c}q {c}q" for c in every[lo : lo + 8]) for lo in range(0, len(every), 8)]
-    clf = sf.TextClassifier(event="multinomial", ngrams=(1, 1), smoothing=1.0, calibrate=False)
+    clf = sf.TextClassifier(event="multinomial", ngrams=(1, 1), smoothing=1.0, calibrate=False, strip_accents=accents)
     clf.fit([text.lower() for text in texts], np.arange(len(texts)) % 7)
     assert_allclose(answers(clf.to_onnx(), {"x0": texts})[1], clf.predict_proba(texts), **CLOSE)
 
@@ -445,7 +450,6 @@ def test_a_column_of_texts_without_words_says_nothing():
 def test_texts_that_cannot_be_cut_by_operators_are_refused_by_name(monkeypatch):
     texts, y = messages(50)
     for options, said in {
-        "strip_accents": ("unicode", "do not remove accents"),
         "stem": ("english", "stems"),
         "n_features": (64, "do not hash"),
         "analyzer": ("char", "n-grams of characters"),
@@ -455,6 +459,11 @@ def test_texts_that_cannot_be_cut_by_operators_are_refused_by_name(monkeypatch):
             clf.to_onnx()
     with pytest.raises(NoFormulaError, match=r"\['x0'\] hold strings"):
         sf.TextClassifier().fit(texts, y).to_onnx(inputs="matrix")
+    with monkeypatch.context() as patched:
+        patched.setattr("suffice.engines.onnx.word_operators.unidata_version", "1.1.5")
+        with pytest.raises(NoFormulaError, match=r"knows accents by 1\.1\.5: export with another Python"):
+            sf.TextClassifier(strip_accents="unicode").fit(texts, y).to_onnx()
+        check_texts(sf.TextClassifier().fit(texts, y), MESSAGES)
     monkeypatch.setattr("suffice.engines.onnx.word_operators.MOST_BYTES", 100)
     with pytest.raises(NoFormulaError, match=r"words and phrases would take .* Fit with ngrams=\(1, 1\)"):
         sf.TextClassifier().fit(texts, y).to_onnx()

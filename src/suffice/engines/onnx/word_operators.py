@@ -12,14 +12,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
+from unicodedata import unidata_version
 
 import numpy as np
 from numpy.typing import NDArray
 
+from suffice import _core
 from suffice.core.errors import NoFormulaError
 from suffice.core.words import Bag, Tokenization, Vocabulary, Weighting
 from suffice.core.words.counting import Linear
-from suffice.core.words.word_characters import DOTTED_I, FINAL_SIGMA, SIGMA, ranges_of, word_characters
+from suffice.core.words.tokenizing import Accents, preprocess
+from suffice.core.words.word_characters import (
+    DOTTED_I,
+    FINAL_SIGMA,
+    SIGMA,
+    SURROGATES,
+    ranges_of,
+    word_characters,
+)
 from suffice.engines.onnx.graph import END, TEXT_OPSETS, Tensor
 from suffice.engines.onnx.model_inputs import Inputs
 from suffice.formulas import WordScores, smallest_codes
@@ -77,7 +87,7 @@ class TextColumn:
             )
         self.graph.opsets = TEXT_OPSETS
         word = ADDED_WORD
-        while (word.lower() if tokenization.lowercase else word) in tokenization.stop_list:
+        while preprocess(word, tokenization.lowercase, tokenization.strip_accents) in tokenization.stop_list:
             word += ADDED_WORD
         added = " ".join([word] * tokenization.ngram_range[1])
         self.texts = self.graph.add("Concat", texts, np.array([added]), axis=0)
@@ -92,7 +102,9 @@ def _check(title: str, tokenization: Tokenization) -> None:
     """Refuse what the operators cannot do."""
     refused = {
         "n-grams of characters are not cut by them: analyzer='word' has a model": tokenization.analyzer != "word",
-        "they do not remove accents: fit without strip_accents": tokenization.strip_accents is not None,
+        f"words are read by Unicode {_core.unicode_version}, and this Python knows accents by {unidata_version}: "
+        "export with another Python, or fit without strip_accents": tokenization.strip_accents is not None
+        and unidata_version != _core.unicode_version,
         "stems are made by rules that they do not have: fit without stem": tokenization.stem is not None,
         "they do not hash words as here: fit without n_features": tokenization.n_features is not None,
     }
@@ -112,14 +124,16 @@ def _word_pattern(lowercase: bool) -> str:
 
 def _words(texts: Tensor, tokenization: Tokenization) -> tuple[Tensor, Tensor]:
     """Return the words of all texts as they are counted, and the row of each."""
-    graph, pattern = texts.graph, _word_pattern(tokenization.lowercase)
+    graph, lower_later = texts.graph, tokenization.lowercase and tokenization.strip_accents is None
     texts = _without_sigma(texts) if tokenization.lowercase else texts
-    cut = graph.cut(texts, tokenexp=pattern)  # (rows, words of the longest)
+    if tokenization.strip_accents is not None:
+        texts = _without_accents(texts, tokenization.lowercase, tokenization.strip_accents)
+    cut = graph.cut(texts, tokenexp=_word_pattern(lower_later))  # (rows, words of the longest)
     row = graph.add("Expand", graph.positions(texts.size(0)).unsqueeze(1), graph.add("Shape", cut)).reshape(-1)
     words = cut.reshape(-1)
     there = graph.add("Not", words.equals(np.array("")))
     words, row = graph.strings(words.compress(there)), row.compress(there)
-    if tokenization.lowercase:
+    if lower_later:
         words = _lower(words)
     if not tokenization.stop_list:
         return words, row
@@ -157,11 +171,30 @@ def _without_sigma(texts: Tensor) -> Tensor:
     return _replaced(texts, has, graph.join((is_sigma * before > after).where(np.array(FINAL_SIGMA), lower)))
 
 
+def _without_accents(texts: Tensor, lowercase: bool, accents: Accents) -> Tensor:
+    """Return texts without accents, in lower case if asked for: they are cut beside each character that changes."""
+    graph, beyond = texts.graph, [chr(c) for c in range(0x80, 0x110000) if c not in SURROGATES]
+    plain = {c: preprocess(c, lowercase, accents) for c in beyond}
+    changed = f"[{ranges_of(c for c, read in plain.items() if c != read)}]"
+    known = {c: read for c, read in plain.items() if read and c != read}  # the others become nothing
+    texts = _lower_ascii(texts) if lowercase else texts
+    has = graph.add("RegexFullMatch", texts, pattern=f"(?s).*{changed}.*")
+    part = graph.strings(graph.cut(texts.compress(has), tokenexp=f"{changed}|[^{changed[1:]}+"))
+    code = part.lookup([*known], list(range(len(known))), otherwise=len(known))
+    found = graph.constant([*known.values(), ""]).gather(code, axis=0)
+    changes = graph.add("RegexFullMatch", part, pattern=changed)
+    return _replaced(texts, has, graph.join(changes.where(found, part)))
+
+
+def _lower_ascii(strings: Tensor) -> Tensor:
+    return strings.graph.add("StringNormalizer", strings, case_change_action="LOWER", locale="C", is_case_sensitive=1)
+
+
 def _lower(words: Tensor) -> Tensor:
     """Return words in lower case: ASCII by an operator, words with other capital letters by their characters."""
     graph = words.graph
     lower = {c: low for c, low in word_characters().lower.items() if not c.isascii()} | {DOTTED_I: "i"}
-    plain = graph.add("StringNormalizer", words, case_change_action="LOWER", locale="C", is_case_sensitive=1)
+    plain = _lower_ascii(words)
     has = graph.add("RegexFullMatch", plain, pattern=f".*[{ranges_of(lower)}].*")
     part = graph.strings(
         graph.cut(plain.compress(has), separators=[""])
