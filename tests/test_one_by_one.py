@@ -6,10 +6,11 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.base import clone
 
 import suffice as sf
 from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
-from suffice.errors import InvalidDataError, InvalidOptionError
+from suffice.errors import InvalidDataError, InvalidOptionError, MissingLabelError
 from suffice.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB
 
 RNG = np.random.default_rng(7)
@@ -331,3 +332,16 @@ def test_a_row_without_any_value_may_be_all_that_waits():
     clf = sf.BayesClassifier(structure="pairs").fit(table, labels)
     clf.learn_one({"a": None, "b": None}, "p", 50.0).learn_one({}, "p", 50.0)
     assert clf.class_count_.tolist() == [110.0, 10.0]
+
+
+@pytest.mark.parametrize("estimator", [sf.BayesClassifier(), sf.TextClassifier(), GaussianNB()], ids=repr)
+def test_one_row_has_one_label(estimator):
+    row = "a text" if isinstance(estimator, sf.TextClassifier) else {"x0": 1.0}
+    estimator = clone(estimator).learn_one(row, "u")
+    for label in (["u"], ("u",), {"u"}, np.array(["u", "v"])):
+        with pytest.raises(InvalidDataError, match="must be a single value"):
+            estimator.learn_one(row, label)
+    for missing in (None, float("nan")):
+        with pytest.raises(MissingLabelError, match="label of row 0"):
+            estimator.learn_one(row, missing)
+    assert estimator.class_count_.tolist() == [1]

@@ -8,6 +8,7 @@ a half). Every other answer makes them first, so that it does not depend on how 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sized
 from dataclasses import replace
 from numbers import Real
 from typing import Any, Self
@@ -15,11 +16,11 @@ from typing import Any, Self
 import numpy as np
 
 from suffice.core.arrays import LEAST_WEIGHT, MOST_WEIGHT
-from suffice.core.errors import InvalidOptionError, LeftOutWarning, QuantityWarning
+from suffice.core.errors import InvalidDataError, InvalidOptionError, LeftOutWarning, MissingLabelError, QuantityWarning
 from suffice.core.labels import label_list
 from suffice.core.statistics import ByClass
 from suffice.estimators._threads import learning, lock_of, snapshot
-from suffice.estimators._waiting_rows import WAITING, Stream, WaitingRows, named
+from suffice.estimators._waiting_rows import LABELS, WAITING, Stream, WaitingRows, named
 
 GROWTH = 1.125  # of the weight, after which choices are made anew
 FIRST = 1000  # rows that show what the columns of a table are
@@ -70,6 +71,7 @@ class OneByOne(WaitingRows):
         check_weight(w)
         if isinstance(y, np.generic) and y.dtype.kind not in "mM":  # of which Python has not all
             y = y.item()
+        check_label(y)
         with lock_of(self):
             stream = self._stream_so_far()
             if self._waits and stream is not None and stream.knows(y):
@@ -302,3 +304,13 @@ def check_weight(w: Any) -> None:
     """Refuse what is no weight of a row: rows wait, and none may be refused after it was accepted."""
     if not isinstance(w, Real) or not (w == 0 or LEAST_WEIGHT <= float(w) <= MOST_WEIGHT):
         raise InvalidOptionError(f"w must be 0, or a number from {LEAST_WEIGHT:g} to {MOST_WEIGHT:g}, found {w!r}")
+
+
+def check_label(y: Any) -> None:
+    """Refuse what is no label of one row."""
+    if type(y) in LABELS:
+        return
+    if isinstance(y, Sized) and not isinstance(y, (str, bytes)):
+        raise InvalidDataError(f"The label of one row must be a single value, found {y!r}")
+    if y is None or y != y:  # NaN
+        raise MissingLabelError(0)
