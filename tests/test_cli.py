@@ -27,6 +27,7 @@ from suffice import naive_bayes
 from suffice.cli import demo_data as examples
 from suffice.cli.model_files import Loaded
 from suffice.cli.program import app, run
+from suffice.cli.terminal import number
 from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from suffice.families import family_names, named
 from suffice.model.evaluate import Evaluation
@@ -940,3 +941,11 @@ def test_a_terminal_shows_colours_and_no_line_that_is_too_long(iris):
     plain, same = on_a_terminal("explain", iris, "iris.csv", "--row", "70", NO_COLOR="1")
     assert "\x1b[3" not in plain
     assert same == lines
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [(3000.0000000000005, "3000"), (0.5, "0.5000"), (1e-12, "1e-12"), (2.001, "2.0010")],
+)
+def test_numbers_are_integers_but_for_rounding(value, said):
+    assert number(value) == said

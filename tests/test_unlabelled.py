@@ -11,7 +11,13 @@ from scipy.special import logsumexp
 from sklearn.base import clone
 
 import suffice as sf
-from suffice.core.errors import InvalidOptionError, LeftOutWarning, MissingLabelError, NotConvergedWarning
+from suffice.core.errors import (
+    InvalidDataError,
+    InvalidOptionError,
+    LeftOutWarning,
+    MissingLabelError,
+    NotConvergedWarning,
+)
 from suffice.core.frames import as_frame
 from suffice.discriminant_analysis import LinearDiscriminantAnalysis
 from suffice.engines import Task, workers
@@ -225,6 +231,18 @@ def test_what_cannot_be_learned_is_refused_and_changes_nothing(tmp_path):
         sf.BayesClassifier().fit(tmp_path / "rows.parquet", "y", checkpoint=tmp_path / "c", unlabelled="learn")
     with pytest.raises(InvalidOptionError, match="give it as a number"):
         sf.BayesClassifier(keep=0, calibrate=False).fit(tmp_path / "rows.parquet", "y", unlabelled="learn")
+    with pytest.raises(InvalidOptionError, match="leaves out the rows that unlabelled= learns from"):
+        model.fit(X, Y, unlabelled="learn", missing_labels="drop")
+    none, one = np.full(len(Y), None), np.full(len(Y), None)
+    one[[np.flatnonzero(label == TRUE)[0] for label in np.unique(TRUE)]] = np.unique(TRUE)
+    with pytest.raises(InvalidOptionError, match="No class has a second labelled row to leave out"):
+        model.fit(X, one, unlabelled="learn")
+    for options in ({"unlabelled": "learn"}, {"unlabelled": 0.5}, {"missing_labels": "drop"}):
+        with pytest.raises(InvalidDataError, match=f"None of the {len(Y)} rows has a label"):
+            model.fit(X, none, **options)
+    pq.write_table(table.set_column(1, "y", pa.nulls(len(Y), pa.string())), tmp_path / "none.parquet")
+    with pytest.raises(InvalidDataError, match="no rows with a label"):
+        sf.BayesClassifier().fit(tmp_path / "none.parquet", "y", unlabelled="learn")
     assert_array_equal(model.predict_proba(X), before)
     with pytest.raises(AttributeError, match="has not learned from rows without labels"):
         _ = model.unlabelled_

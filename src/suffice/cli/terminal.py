@@ -120,11 +120,11 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
 
 
 def number(value: float | str | None) -> str:
-    """Return integers without decimals, and other numbers with four; strings as they are."""
+    """Return integers, but for rounding, without decimals, and other numbers with four; strings as they are."""
     if value is None or isinstance(value, str):
         return value or ""
     value = float(value)
-    if value.is_integer() and abs(value) < 1e15:
+    if abs(value) < 1e15 and abs(value - round(value)) <= 1e-9 * abs(value):
         return f"{value:.0f}"
     return f"{value:.4f}" if 1e-4 <= abs(value) < 1e4 else f"{value:.4g}"
 

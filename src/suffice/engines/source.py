@@ -91,7 +91,8 @@ class Source(ABC):
         """Add the statistics of all rows to `onto`."""
         found = self.reduce(task, checkpoint)
         if found is None:
-            raise InvalidDataError("There are no rows to learn from")
+            which = "rows with a label" if task.drop_unlabelled else "rows"
+            raise InvalidDataError(f"There are no {which} to learn from")
         return found if onto is None else onto + found
 
     @abstractmethod

@@ -428,4 +428,6 @@ def _checked_unlabelled(unlabelled: Any, missing_labels: MissingLabels, checkpoi
         raise InvalidOptionError(f"missing_labels must be 'error' or 'drop', found {missing_labels!r}")
     if checkpoint is not None and unlabelled:
         raise InvalidOptionError("checkpoint is for one pass, and rows without labels take several: leave it out")
+    if missing_labels == "drop" and unlabelled:
+        raise InvalidOptionError("missing_labels='drop' leaves out the rows that unlabelled= learns from: give one")
     return "drop"

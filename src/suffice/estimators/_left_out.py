@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from suffice.core.arrays import Mask
-from suffice.core.errors import LeftOutWarning, QuantityWarning
+from suffice.core.errors import InvalidDataError, LeftOutWarning, QuantityWarning
 from suffice.core.frames import as_frame, as_numpy
 from suffice.core.frames.input import as_column, taken
 from suffice.core.statistics import ByClass
@@ -47,6 +47,10 @@ class LeftOut:
         missing = without_label(X, y)
         if not missing.any():
             return X, y, weight
+        if missing.all():
+            raise InvalidDataError(
+                f"None of the {len(missing)} rows has a label. Rows without any are clustered: sf.cluster(rows)"
+            )
         self.rows, kept = int(missing.sum()), np.flatnonzero(~missing)
         X = taken(X, kept)
         y = y if isinstance(y, str) else taken(y, kept)

@@ -217,9 +217,10 @@ def learn_unlabelled(
         return _with_weight(learned, divide, weight, bool(calibrate))
     folds = folds_of(learned, judges) if judges is not None and len(judges.codes) else []
     if not folds:
+        few = judges is not None and len(judges.codes)
+        why = "No class has a second labelled row to leave out" if few else "There are no labelled rows at hand"
         raise InvalidOptionError(
-            "There are no labelled rows at hand to choose the weight of rows without labels by: give it as a number, "
-            "such as unlabelled=0.1"
+            f"{why}, to choose the weight of rows without labels by: give it as a number, such as unlabelled=0.1"
         )
     alone = _losses(folds, [each.learned for each in folds], calibrate)
     codes, weights = (np.concatenate([getattr(fold, name) for fold in folds]) for name in ("codes", "weight"))
