@@ -420,6 +420,9 @@ def test_what_cannot_be_learned_is_refused_by_name(database):
     for make, weight in ((GaussianNB, None), (GaussianNB, "w"), (CategoricalNB, "w")):
         with pytest.raises(InvalidDataError, match="weight 7 have no label in column 'y'"):
             make().fit(unlabelled, "y", sample_weight=weight)
+    for weight in ("learn", 0.5):
+        with pytest.raises(InvalidOptionError, match="A database does not divide rows without labels"):
+            sf.BayesClassifier().fit(unlabelled, "y", unlabelled=weight)
     with pytest.raises(InvalidDataError, match=r"'z'.*cannot be read as numbers"):
         GaussianNB().fit(there.mutate(z=ibis._.y), "y")
     with pytest.raises(InvalidDataError, match="Negative values in the weights of column 'w'"):

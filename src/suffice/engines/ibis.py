@@ -101,16 +101,20 @@ class IbisSource(Source):
             self._kept = labels, kept_rows(rows, labels, size)
         return self._kept[1]
 
+    def check_divides(self) -> None:
+        """Raise an error: queries have no posteriors."""
+        raise InvalidOptionError(
+            "A database does not divide rows without labels among classes: take them out of it, as a data frame or "
+            "files, or leave them out with missing_labels='drop'"
+        )
+
     def reduce(self, task: Task, checkpoint: Path | None = None) -> ByClass[Any] | None:
         """Query what must be refused, then the sums, then the counts."""
         no_checkpoint(checkpoint, "a database")
         for name in task.columns:
             self.check_column(name, "to learn from")
         if task.divided_by is not None:
-            raise InvalidOptionError(
-                "A database does not divide rows without labels among classes: take them out of it, as a data frame or "
-                "files, or leave them out with missing_labels='drop'"
-            )
+            self.check_divides()
         if task.drop_unlabelled:
             labelled = self.table.filter(~is_missing(self.table[task.target]))
             return IbisSource(labelled).reduce(replace(task, drop_unlabelled=False))

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from suffice.core.errors import InvalidDataError, RefusedValueError, did_you_mean
+from suffice.core.errors import InvalidDataError, InvalidOptionError, RefusedValueError, did_you_mean
 from suffice.core.frames import ColumnProfile, Frame, as_frame, profiles
 from suffice.core.labels import label_list
 from suffice.core.statistics import ByClass
@@ -86,6 +86,11 @@ class Source(ABC):
         if weight is not None:
             self.check_column(weight, "of weights")
         return self
+
+    def check_divides(self) -> None:
+        """Raise an error if rows without labels cannot be divided among classes, again and again."""
+        if self.once:
+            raise InvalidOptionError("A stream can be read once, and rows without labels are read again and again")
 
     def learn(self, task: Task, onto: ByClass[Any] | None = None, checkpoint: Path | None = None) -> ByClass[Any]:
         """Add the statistics of all rows to `onto`."""

@@ -148,8 +148,8 @@ class Learning(Fitted):
         family = self._family()
         target, weights = y if isinstance(y, str) else "", weight if isinstance(weight, str) else None
         task = engines.Task(family, self._columns_read(family) if source.has_names else (), target, weights, drop)
-        if unlabelled and source.once:
-            raise InvalidOptionError("A stream can be read once, and rows without labels are read again and again")
+        if unlabelled:
+            source.check_divides()
         place = None if checkpoint is None else Path(checkpoint)
         begun = time.perf_counter()
         seen, family = self._run(self._summarize, source, task, before, place, partial)
