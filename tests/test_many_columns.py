@@ -174,7 +174,7 @@ def test_gaussian_columns_left_out_together_are_those_left_out_one_by_one(kind: 
 
 
 def test_scores_of_many_numbers_are_those_of_each_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    x, y = _numbers(60)
+    x, _ = _numbers(60)
     x[3, 5], x[:, 7], x[:, 9] = np.nan, 1.0, np.round(x[:, 9])
     blocks = [Block((f"x{j}",), Automatic()) for j in range(COLUMNS)]
     batch = Batch(tuple(x[:, [j]] for j in range(COLUMNS)), len(x))
