@@ -25,10 +25,14 @@ from suffice.engines.gpu.summaries import Labelled, fresh_status, i4, i8, moment
 SAMPLE = 1 << 15  # rows that show where values are
 FARTHEST_LEVEL = 900  # of cells that kernels count: their quotients neither overflow nor vanish
 ASIDE = 1 << 20  # values without a place that are counted on the host, at most
+TOGETHER = 4  # columns that a block counts beside each other, if there is room
+TURNED = 1 << 30  # bytes of columns that are turned at once, otherwise
+TILE = 32  # rows and columns of a tile that is turned
+PLAIN_LEVEL = 100  # of grids whose cells float32 numbers exactly
 PLACES = 2  # times the limit of cells: the places of a table
 FEWEST_PLACES = 256
 INSIDE = 200 << 10  # bytes of shared memory of a block that counts
-BESIDE = 100 << 10  # bytes of which two blocks have room side by side
+BESIDE = 112 << 10  # bytes of which two blocks have room side by side
 COUNTERS = 512  # threads of a block
 MOST_BLOCKS = 1056
 EXACT_GRID, LISTED = 1, 2  # ways that a column is counted, as kernels number them
@@ -139,22 +143,32 @@ class CellCounts:
         def bytes_of(together: int) -> int:
             return int((together * classes * places + 1) // 2 * 4)
 
-        most = [k for k in (4, 2, 1) if (k == 1 or d % k == 0) and bytes_of(k) <= min(BESIDE, device.most_shared)]
-        most += [1] if bytes_of(1) <= min(INSIDE, device.most_shared) else []
-        together, inside = (most[0], True) if most else (1, False)
-        aligned, groups = rows.is_aligned(together * size), -(-d // together)
+        beside = d % TOGETHER == 0 and bytes_of(TOGETHER) <= min(BESIDE, device.most_shared)
+        together = TOGETHER if beside else 1
+        inside = bytes_of(together) <= min(INSIDE, device.most_shared)
+        grids = (self.columns["way"] == 0) & (np.abs(self.levels) <= PLAIN_LEVEL)
+        plain = size == 4 and bool((grids & (np.abs(self.columns["low"]) < 1 << 29)).all())
+        name = f"{'plain' if plain else 'count'}_cells_f{size * 8}_{together}"
+        aligned, groups = beside and rows.is_aligned(together * size), -(-d // together)
 
         def count(low: int, high: int) -> None:
             x, many = rows.batch(low, high), high - low
+            apart = 1
+            if not beside:  # a column by itself is read fastest if it is contiguous
+                turned = xp.empty((d, many), x.dtype)
+                tiles, args = (-(-many // TILE), -(-d // TILE)), (x, i8(x.strides[0] // size), i8(many), i4(d), turned)
+                device.launch(f"turn_rows_f{size * 8}", tiles, 256, args, TILE * (TILE + 1) * size)
+                x, apart = turned, many
+            stride = x.strides[0] // size if beside else 1
             spans = max(1, min(-(-many // (4 * COUNTERS)), -(-MOST_BLOCKS // groups)))
             codes = xp.ascontiguousarray(given.codes[low:high])
-            read = (x, i8(x.strides[0] // size), i4(aligned), i8(many), i4(d), codes, i4(classes), i8(-(-many // spans)))
+            read = (x, i8(stride), i8(apart), i4(aligned), i8(many), i4(d), codes, i4(classes), i8(-(-many // spans)))
             to = (self.table, self.many, i8(ASIDE), *self.aside, i8(low), self.status)
             args = (*read, self.known, self.listed, i4(places), i4(inside), *to)
-            name = f"count_cells_f{size * 8}_{together}"
             device.launch(name, (spans * groups,), COUNTERS, args, bytes_of(together) if inside else 0)
 
-        halving(device, n, rows.rows_at_once(1), count)
+        step = rows.rows_at_once(1)
+        halving(device, n, step if beside else min(step, max(1, TURNED // (size * d))), count)
 
     def cells(self) -> list[Cells]:
         """Make cells of the counts. Columns with too many values that have no place are sorted."""
@@ -169,28 +183,40 @@ class CellCounts:
             if left[1 + j] and left[0] > ASIDE:
                 out.append(_sorted(given, j, self.limit, None))
                 continue
-            listed = how["way"] == LISTED
-            edge = self.values[how["begin"] : how["end"]] if listed else _edges_of(how, int(self.levels[j]))
-            level = int(self.levels[j]) if how["way"] == 0 else FINEST
-            cells = _cells(edge, counts[j, :, : len(edge)], level, self.limit)
-            if left[1 + j]:
-                own = column == j
-                cells = cells + Cells.of(value[own][:, None], code[own], given.classes, None, None, self.limit)
-            out.append(cells)
+            own = column == j if left[1 + j] else slice(0, 0)
+            others = Cells.of(value[own][:, None], code[own], given.classes, None, None, self.limit)
+            if how["way"] == LISTED:
+                points = _listed(self.values[how["begin"] : how["end"]], counts[j])
+                found = Cells((points,), np.array([FINEST], np.int32), self.limit)
+            else:
+                found = _on_grid(how, int(self.levels[j]), counts[j], self.limit)
+            out.append(found + others if left[1 + j] or how["way"] == LISTED else found)
         return out
 
 
-def _edges_of(column: Any, level: int) -> Array:
-    """Return where the cells of a grid begin."""
-    return np.ldexp(column["low"] + np.arange(column["width"], dtype=np.float64), level)
-
-
-def _cells(edge: Array, counts: NDArray[np.uint32], level: int, limit: int) -> Cells:
-    """Make cells of one column of counts, (classes, places), at the least level from `level` on."""
+def _listed(values: Array, counts: NDArray[np.uint32]) -> Points:
+    """Return values with their counts, (classes, places)."""
     codes, place = np.nonzero(counts)
     start = np.searchsorted(codes, np.arange(len(counts) + 1)).astype(np.int64)
-    points = Points(edge[place][:, None] + 0.0, counts[codes, place].astype(np.float64), start)
-    return Cells((points,), np.array([level], np.int32), limit) + Cells.empty(len(counts), 1, limit)
+    return Points(values[place][:, None] + 0.0, counts[codes, place].astype(np.float64), start)
+
+
+def _on_grid(how: Any, level: int, counts: NDArray[np.uint32], limit: int) -> Cells:
+    """Make cells of counts on a grid, (classes, places), at the least level at which no class has too many."""
+    codes, place = np.nonzero(counts)
+    weight, cell, coarser = counts[codes, place].astype(np.float64), place + how["low"], 0
+    while np.bincount(codes, minlength=1).max(initial=0) > max(limit, 1) and level + coarser < COARSEST:
+        coarser += 1
+        new = np.ones(len(cell), bool)
+        new[1:] = (cell[1:] >> 1 != cell[:-1] >> 1) | (codes[1:] != codes[:-1])
+        first = np.flatnonzero(new)
+        weight, cell, codes = np.add.reduceat(weight, first), cell[first] >> 1, codes[first]
+    start = np.searchsorted(codes, np.arange(len(counts) + 1)).astype(np.int64)
+    with np.errstate(over="ignore"):  # the lowest cell may begin beyond float64
+        edge = np.maximum(np.ldexp(cell.astype(np.float64), level + coarser), np.finfo(np.float64).min) + 0.0
+    points = Points(edge[:, None], weight, start)
+    exact = how["way"] == EXACT_GRID and not coarser
+    return Cells((points,), np.array([FINEST if exact else level + coarser], np.int32), limit)
 
 
 def _places(given: Labelled, limit: int, room: int) -> tuple[Any, NDArray[np.int64], Array]:
@@ -215,7 +241,7 @@ def _places(given: Labelled, limit: int, room: int) -> tuple[Any, NDArray[np.int
         first, last = (int(np.floor(np.ldexp(x, -level))) for x in (low[j], high[j]))
         need = last - first + 1
         if (grid or need <= room) and max(abs(first), abs(last)) < 1 << 51:
-            width = int(min(room, need + need // 2 + 8))
+            width = int(min(room, need + 3 * need // 10 + 8))
             begin = first - (width - need) // 2 if need <= room else int(np.floor(np.ldexp(middle[j], -level))) - room // 2
             columns[j] = (2.0**-level, begin, 0 if grid else EXACT_GRID, width, 0, 0)
             levels[j] = level

@@ -1422,14 +1422,25 @@ __device__ void add_half(Bits* counts, int slot, Bits many, Bits* out) {
     }
 }
 
-// Count the values of each column and class by their places, (columns, classes, places). A block takes N columns and a
-// span of rows, and counts in shared memory with 16 bits; or in the card's memory, where there is no room. The lanes
-// that have the value of the first lane are added at once: a value that is common is no queue.
-template <class T, int N>
-__device__ void count_cells(const T* x, Index stride, int aligned, Index n, int d, const int* codes, int classes,
-                            Index span, const CellColumn* columns, const double* list, int places, int inside,
-                            Bits* out, Word* many, Index room, int* aside_column, int* aside_code, double* aside_value,
-                            Index before, Word* status) {
+// The place of a value of a column of which is known that it is a grid, that float32 holds 1 / width, and that its cells
+// have numbers below 2³⁰. A number that is too large for an integer becomes the largest.
+__device__ int place_on_grid(float value, float scale, int low, int width) {
+    int cell = __float2int_rd(value * scale);
+    if (cell == 0 && value < 0) cell = -1;
+    const Bits place = (Bits)cell - (Bits)low;
+    return place < (Bits)width ? (int)place : -1;
+}
+__device__ int place_on_grid(double, float, int, int) { return -1; }
+
+// Count the values of each column and class by their places, (columns, classes, places). A block takes N columns beside
+// each other and a span of rows, and counts in shared memory with 16 bits; or in the card's memory, where there is no
+// room. Entries lie at row · stride + column · apart. The lanes that have the value of the first lane are added at once:
+// a value that is common is no queue. With PLAIN all columns are as `place_on_grid` says.
+template <class T, int N, bool PLAIN>
+__device__ void count_cells(const T* x, Index stride, Index apart, int aligned, Index n, int d, const int* codes,
+                            int classes, Index span, const CellColumn* columns, const double* list, int places,
+                            int inside, Bits* out, Word* many, Index room, int* aside_column, int* aside_code,
+                            double* aside_value, Index before, Word* status) {
     SHARED_MEMORY(memory);
     Bits* counts = (Bits*)memory;
     const Overflow aside = {many, room, aside_column, aside_code, aside_value};
@@ -1442,10 +1453,13 @@ __device__ void count_cells(const T* x, Index stride, int aligned, Index n, int 
     }
     CellColumn own[N];
     float scale[N];
+    int low[N], width[N];
 #pragma unroll
     for (int i = 0; i < N; ++i) {
         own[i] = columns[first + i < d ? first + i : d - 1];
         scale[i] = own[i].inverse < 1e36 && own[i].inverse > 1e-36 ? (float)own[i].inverse : 0.0f;
+        low[i] = (int)own[i].low;
+        width[i] = own[i].width;
     }
     const Index step = (Index)blockDim.x * CELL_ROWS;
     int turn = 0;
@@ -1458,12 +1472,12 @@ __device__ void count_cells(const T* x, Index stride, int aligned, Index n, int 
             code[u] = row < end ? codes[row] : -1;
             if (code[u] >= classes) code[u] = -1;
             if (code[u] < 0) continue;
-            const T* from = x + row * stride + first;
+            const T* from = x + row * stride + first * apart;
             if (aligned)
                 entry[u] = *(const Pack<T, N>*)from;
             else
 #pragma unroll
-                for (int i = 0; i < N; ++i) entry[u].v[i] = from[first + i < d ? i : 0];
+                for (int i = 0; i < N; ++i) entry[u].v[i] = from[first + i < d ? i * apart : 0];
         }
 #pragma unroll
         for (int u = 0; u < CELL_ROWS; ++u)
@@ -1473,7 +1487,8 @@ __device__ void count_cells(const T* x, Index stride, int aligned, Index n, int 
                 if (code[u] >= 0 && first + i < d) {
                     const T value = entry[u].v[i];
                     if (value - value == 0) {
-                        const int place = place_of(value, own[i], scale[i], list);
+                        const int place = PLAIN ? place_on_grid(value, scale[i], low[i], width[i])
+                                                : place_of(value, own[i], scale[i], list);
                         if (place >= 0)
                             slot = (i * classes + code[u]) * places + place;
                         else
@@ -1504,20 +1519,42 @@ __device__ void count_cells(const T* x, Index stride, int aligned, Index n, int 
     }
 }
 
-#define COUNT_CELLS(name, T, N)                                                                                      \
+#define COUNT_CELLS(name, T, N, PLAIN)                                                                               \
     extern "C" __global__ void __launch_bounds__(512) name(                                                          \
-        const T* x, Index stride, int aligned, Index n, int d, const int* codes, int classes, Index span,            \
-        const CellColumn* columns, const double* list, int places, int inside, Bits* out, Word* many, Index room,    \
-        int* aside_column, int* aside_code, double* aside_value, Index before, Word* status) {                       \
-        count_cells<T, N>(x, stride, aligned, n, d, codes, classes, span, columns, list, places, inside, out, many,  \
-                          room, aside_column, aside_code, aside_value, before, status);                              \
+        const T* x, Index stride, Index apart, int aligned, Index n, int d, const int* codes, int classes,           \
+        Index span, const CellColumn* columns, const double* list, int places, int inside, Bits* out, Word* many,    \
+        Index room, int* aside_column, int* aside_code, double* aside_value, Index before, Word* status) {           \
+        count_cells<T, N, PLAIN>(x, stride, apart, aligned, n, d, codes, classes, span, columns, list, places,       \
+                                 inside, out, many, room, aside_column, aside_code, aside_value, before, status);    \
     }
-COUNT_CELLS(count_cells_f32_1, float, 1)
-COUNT_CELLS(count_cells_f32_2, float, 2)
-COUNT_CELLS(count_cells_f32_4, float, 4)
-COUNT_CELLS(count_cells_f64_1, double, 1)
-COUNT_CELLS(count_cells_f64_2, double, 2)
-COUNT_CELLS(count_cells_f64_4, double, 4)
+COUNT_CELLS(count_cells_f32_1, float, 1, false)
+COUNT_CELLS(count_cells_f32_4, float, 4, false)
+COUNT_CELLS(count_cells_f64_1, double, 1, false)
+COUNT_CELLS(count_cells_f64_4, double, 4, false)
+COUNT_CELLS(plain_cells_f32_1, float, 1, true)
+COUNT_CELLS(plain_cells_f32_4, float, 4, true)
+
+static const int TILE = 32;  // rows and columns of a tile that is turned
+
+// Write rows as columns, (columns, n). A block of 256 threads takes a tile of TILE rows and columns.
+template <class T>
+__device__ void turn_rows(const T* x, Index stride, Index n, int d, T* out) {
+    SHARED_MEMORY(memory);
+    T* tile = (T*)memory;  // (TILE, TILE + 1)
+    const Index row = (Index)blockIdx.x * TILE;
+    const int column = blockIdx.y * TILE, lane = threadIdx.x % TILE, first = threadIdx.x / TILE, step = blockDim.x / TILE;
+    for (int r = first; r < TILE; r += step)
+        if (row + r < n && column + lane < d) tile[r * (TILE + 1) + lane] = x[(row + r) * stride + column + lane];
+    __syncthreads();
+    for (int c = first; c < TILE; c += step)
+        if (column + c < d && row + lane < n) out[(column + c) * n + row + lane] = tile[lane * (TILE + 1) + c];
+}
+extern "C" __global__ void turn_rows_f32(const float* x, Index stride, Index n, int d, float* out) {
+    turn_rows(x, stride, n, d, out);
+}
+extern "C" __global__ void turn_rows_f64(const double* x, Index stride, Index n, int d, double* out) {
+    turn_rows(x, stride, n, d, out);
+}
 
 // Count rows in the joint tables of pairs of columns whose values are codes, (columns, rows): a block takes a pair and a
 // span of rows. Weights are sums of two integers, as those of `add_exactly`, and `out` is (2, classes, cells) of them;
