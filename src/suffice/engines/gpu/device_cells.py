@@ -24,6 +24,8 @@ from suffice.engines.gpu.summaries import Labelled, fresh_status, i4, i8, moment
 
 SAMPLE = 1 << 15  # rows that show where values are
 FARTHEST_LEVEL = 900  # of cells that kernels count: their quotients neither overflow nor vanish
+FARTHEST_CELL = 1 << 51  # from 0 of a grid: kernels number cells exactly
+MARGIN = 1.3  # times the cells that a sample is in: the places of a column
 ASIDE = 1 << 20  # values without a place that are counted on the host, at most
 TOGETHER = 4  # columns that a block counts beside each other, if there is room
 TURNED = 1 << 30  # bytes of columns that are turned at once, otherwise
@@ -236,16 +238,18 @@ def _places(given: Labelled, limit: int, room: int) -> tuple[Any, NDArray[np.int
     for j in range(d):
         grid = distinct[j] > limit
         level = int(least[j] if grid else units_of[j])
-        if not np.isfinite(high[j] - low[j]) or abs(level) > FARTHEST_LEVEL:
+        if np.isnan(low[j]) or abs(level) > FARTHEST_LEVEL:
             continue
-        first, last = (int(np.floor(np.ldexp(x, -level))) for x in (low[j], high[j]))
-        need = last - first + 1
-        if (grid or need <= room) and max(abs(first), abs(last)) < 1 << 51:
-            width = int(min(room, need + 3 * need // 10 + 8))
-            begin = first - (width - need) // 2 if need <= room else int(np.floor(np.ldexp(middle[j], -level))) - room // 2
-            columns[j] = (2.0**-level, begin, 0 if grid else EXACT_GRID, width, 0, 0)
-            levels[j] = level
-        elif not grid:
+        with np.errstate(over="ignore"):
+            first, last, centre = (np.floor(np.ldexp(x, -level)) for x in (low[j], high[j], middle[j]))
+        need = last - first + 1.0
+        if grid or need <= room:
+            width = min(room, int(min(need, room) * MARGIN) + 8)
+            begin = first - (width - need) // 2 if need <= room else centre - room // 2
+            if abs(begin) < FARTHEST_CELL:
+                columns[j] = (2.0**-level, int(begin), 0 if grid else EXACT_GRID, width, 0, 0)
+                levels[j] = level
+        else:
             values = device.to_host(device.xp.unique(pooled[:, j]))
             values = values[~np.isnan(values)]
             if len(values) <= room:

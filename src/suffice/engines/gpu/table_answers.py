@@ -108,7 +108,6 @@ class TableAnswers:
 
     def each(self, rows: DenseRows, work: Callable[[int, int, Columns], None]) -> None:
         """Call `work` with batches of rows: from which to which, and what each block reads of them."""
-        rows.refuse_infinite()
 
         def some(low: int, high: int) -> None:
             numbers = self.columns.numbers(rows.batch(low, high))
@@ -116,6 +115,7 @@ class TableAnswers:
 
         step = max(1, NUMBERS // (ROW + 3 * len(self.blocks) + 8 * self.classes))
         with naming_columns(list(self.columns.place)):
+            rows.refuse_infinite()
             halving(self.device, rows.shape[0], step, some)
 
     def absolute(self, columns: Columns) -> Any:
