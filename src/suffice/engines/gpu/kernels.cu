@@ -1520,7 +1520,7 @@ __device__ void count_cells(const T* x, Index stride, Index apart, int aligned, 
 }
 
 #define COUNT_CELLS(name, T, N, PLAIN)                                                                               \
-    extern "C" __global__ void __launch_bounds__(512) name(                                                          \
+    extern "C" __global__ void __launch_bounds__(N == 1 ? 1024 : 512) name(                                                        \
         const T* x, Index stride, Index apart, int aligned, Index n, int d, const int* codes, int classes,           \
         Index span, const CellColumn* columns, const double* list, int places, int inside, Bits* out, Word* many,    \
         Index room, int* aside_column, int* aside_code, double* aside_value, Index before, Word* status) {           \

@@ -28,7 +28,6 @@ LEAST_TILE, MOST_TILE = 1 << 13, 1 << 16  # rows that are sorted by class togeth
 MOST_CLASSES = 4096  # that a block can count
 NEAREST = 16  # rows of a class whose mean is its pivot
 PRODUCTS = 1 << 27  # entries of the rows of a class that are multiplied together
-LEAST_HALF = 128  # columns of a half of a product that is multiplied in halves
 LOST_DIGITS = 100.0  # times the variance that the square of the mean about a pivot may be
 TOO_SMALL = 1e-24  # the variance below which squares of float32 vanish
 
@@ -428,7 +427,7 @@ def _scatter(given: Labelled, summary: Summary[Any]) -> Scatter:
                 missed.append((device.to_host(x[there]).astype(np.float64), c, heavy, device.to_host(there) + low))
                 root = xp.where(incomplete, 0.0, root)
                 n0, s0 = n0 + root @ root, s0 + root @ z
-            found[c] = (n0, s0, q0 + _products(xp, z))
+            found[c] = (n0, s0, q0 + z.T @ z)
         sums[:] = found  # at the end: a batch that finds no memory is halved, and begins again
         gaps.extend(missed)
 
@@ -450,18 +449,6 @@ def _scatter(given: Labelled, summary: Summary[Any]) -> Scatter:
     return Scatter(
         weight, mean, device.to_host(cross), _incomplete(gaps, classes, d, summary, given.weight is not None)
     )
-
-
-def _products(xp: Any, z: Any) -> Any:
-    """Return zᵀ z. Of many columns the half below the diagonal is that above it, and is not multiplied."""
-    half = z.shape[1] // 2
-    if half < LEAST_HALF:
-        return z.T @ z
-    out = xp.empty((z.shape[1], z.shape[1]))
-    left, right = z[:, :half], z[:, half:]
-    out[:half, :half], out[:half, half:], out[half:, half:] = left.T @ left, left.T @ right, right.T @ right
-    out[half:, :half] = out[:half, half:].T
-    return out
 
 
 def _pieces(bounds: NDArray[np.int64], most: int) -> Iterator[tuple[int, int, int]]:
