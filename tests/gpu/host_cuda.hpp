@@ -13,6 +13,7 @@
 #define SUFFICE_HOST
 #define __global__
 #define __device__ static
+#define __noinline__
 #define __launch_bounds__(...)
 #define __align__(n) alignas(n)
 #define SHARED_MEMORY(name) unsigned char* const name = host::shared

@@ -29,13 +29,13 @@ MARGIN = 1.3  # times the cells that a sample is in: the places of a column
 ASIDE = 1 << 20  # values without a place that are counted on the host, at most
 TOGETHER = 4  # columns that a block counts beside each other, if there is room
 TURNED = 1 << 30  # bytes of columns that are turned at once, otherwise
-TILE = 32  # rows and columns of a tile that is turned
+TILE = 64  # rows and columns of a tile that is turned
 PLAIN_LEVEL = 100  # of grids whose cells float32 numbers exactly
 PLACES = 2  # times the limit of cells: the places of a table
 FEWEST_PLACES = 256
 INSIDE = 200 << 10  # bytes of shared memory of a block that counts
 BESIDE = 112 << 10  # bytes of which two blocks have room side by side
-COUNTERS = 512  # threads of a block
+COUNTERS, ALONE = 512, 1024  # threads of a block that counts columns beside each other, or one
 MOST_BLOCKS = 1056
 EXACT_GRID, LISTED = 1, 2  # ways that a column is counted, as kernels number them
 COLUMN = np.dtype(
@@ -148,7 +148,7 @@ class CellCounts:
         beside = d % TOGETHER == 0 and bytes_of(TOGETHER) <= min(BESIDE, device.most_shared)
         together = TOGETHER if beside else 1
         inside = bytes_of(together) <= min(INSIDE, device.most_shared)
-        grids = (self.columns["way"] == 0) & (np.abs(self.levels) <= PLAIN_LEVEL)
+        grids = (self.columns["way"] == 0) & (-PLAIN_LEVEL <= self.levels) & (self.levels <= 0)
         plain = size == 4 and bool((grids & (np.abs(self.columns["low"]) < 1 << 29)).all())
         name = f"{'plain' if plain else 'count'}_cells_f{size * 8}_{together}"
         aligned, groups = beside and rows.is_aligned(together * size), -(-d // together)
@@ -162,12 +162,13 @@ class CellCounts:
                 device.launch(f"turn_rows_f{size * 8}", tiles, 256, args, TILE * (TILE + 1) * size)
                 x, apart = turned, many
             stride = x.strides[0] // size if beside else 1
-            spans = max(1, min(-(-many // (4 * COUNTERS)), -(-MOST_BLOCKS // groups)))
+            threads = COUNTERS if beside else ALONE
+            spans = max(1, min(-(-many // (4 * threads)), -(-MOST_BLOCKS // groups)))
             codes = xp.ascontiguousarray(given.codes[low:high])
             read = (x, i8(stride), i8(apart), i4(aligned), i8(many), i4(d), codes, i4(classes), i8(-(-many // spans)))
             to = (self.table, self.many, i8(ASIDE), *self.aside, i8(low), self.status)
             args = (*read, self.known, self.listed, i4(places), i4(inside), *to)
-            device.launch(name, (spans * groups,), COUNTERS, args, bytes_of(together) if inside else 0)
+            device.launch(name, (spans * groups,), threads, args, bytes_of(together) if inside else 0)
 
         step = rows.rows_at_once(1)
         halving(device, n, step if beside else min(step, max(1, TURNED // (size * d))), count)

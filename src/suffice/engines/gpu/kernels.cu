@@ -1347,7 +1347,7 @@ extern "C" __global__ void hash_rows_f64(const double* x, Index stride, Index n,
 }
 
 static const int EXACT_GRID = 1, LISTED = 2;  // how a column is counted: see `place_of`
-static const int CELL_ROWS = 4;               // rows that a thread loads at once
+static const int CELL_ROWS = 2;               // rows that a thread loads at once
 static const int CELL_TURNS = 8;              // turns of a block between two barriers
 
 // How the values of a column become places: cells of a width that is a power of 2, from the cell `low` on. Of an exact
@@ -1403,7 +1403,7 @@ struct Overflow {
     double* value;
 };
 
-__device__ void keep_aside(const Overflow& aside, int column, int code, double value) {
+__device__ __noinline__ void keep_aside(const Overflow& aside, int column, int code, double value) {
     const Word at = atomicAdd(aside.many, (Word)1);
     atomicAdd(&aside.many[1 + column], (Word)1);
     if (at >= (Word)aside.room) return;
@@ -1412,23 +1412,22 @@ __device__ void keep_aside(const Overflow& aside, int column, int code, double v
     aside.value[at] = value;
 }
 
-// Add to one of two 16-bit counts in a word; what would overflow soon goes to the card's memory.
-__device__ void add_half(Bits* counts, int slot, Bits many, Bits* out) {
-    const int shift = slot % 2 * 16;
-    const Bits before = atomicAdd(&counts[slot / 2], many << shift) >> shift & 0xffffu;
-    if (before < 0x8000u && before + many >= 0x8000u) {
-        atomicAdd(&counts[slot / 2], 0u - (0x8000u << shift));
-        atomicAdd(out, 0x8000u);
+// Add to one of two 16-bit counts in a word; half of what it can hold goes to the card's memory as soon as it is there,
+// which the bit of 2¹⁵ shows.
+__device__ void add_half(Bits* counts, Bits slot, Bits many, Bits* out) {
+    const Bits shift = (slot & 1u) * 16;
+    const Bits before = atomicAdd(&counts[slot >> 1], many << shift) >> shift;
+    if ((before ^ (before + many)) & 0x8000u) {
+        atomicAdd(&counts[slot >> 1], 0u - (0x8000u << shift));
+        atomicAdd(out + slot, 0x8000u);
     }
 }
 
-// The place of a value of a column of which is known that it is a grid, that float32 holds 1 / width, and that its cells
-// have numbers below 2³⁰. A number that is too large for an integer becomes the largest.
+// The place of a value of a column of which is known that it is a grid, that float32 holds 1 / width ≥ 1, so that no
+// quotient vanishes, and that its cells have numbers below 2³⁰. What is too large for an integer becomes the largest.
 __device__ int place_on_grid(float value, float scale, int low, int width) {
-    int cell = __float2int_rd(value * scale);
-    if (cell == 0 && value < 0) cell = -1;
-    const Bits place = (Bits)cell - (Bits)low;
-    return place < (Bits)width ? (int)place : -1;
+    const Bits place = (Bits)__float2int_rd(value * scale) - (Bits)low;
+    return place < (Bits)width && value == value ? (int)place : -1;
 }
 __device__ int place_on_grid(double, float, int, int) { return -1; }
 
@@ -1447,6 +1446,7 @@ __device__ void count_cells(const T* x, Index stride, Index apart, int aligned, 
     const int groups = (d + N - 1) / N, first = (int)(blockIdx.x % groups) * N, lane = threadIdx.x % 32;
     const Index begin = (Index)(blockIdx.x / groups) * span, end = begin + span < n ? begin + span : n;
     const int slots = N * classes * places;
+    Bits* mine = out + (Index)first * classes * places;
     if (inside) {
         for (int k = threadIdx.x; k < (slots + 1) / 2; k += blockDim.x) counts[k] = 0;
         __syncthreads();
@@ -1486,13 +1486,13 @@ __device__ void count_cells(const T* x, Index stride, Index apart, int aligned, 
                 int slot = -1;
                 if (code[u] >= 0 && first + i < d) {
                     const T value = entry[u].v[i];
-                    if (value - value == 0) {
-                        const int place = PLAIN ? place_on_grid(value, scale[i], low[i], width[i])
-                                                : place_of(value, own[i], scale[i], list);
-                        if (place >= 0)
-                            slot = (i * classes + code[u]) * places + place;
-                        else
-                            keep_aside(aside, first + i, code[u], (double)value);
+                    const int place = PLAIN                ? place_on_grid(value, scale[i], low[i], width[i])
+                                      : value - value == 0 ? place_of(value, own[i], scale[i], list)
+                                                           : -1;
+                    if (place >= 0) {
+                        slot = (i * classes + code[u]) * places + place;
+                    } else if (value - value == 0) {
+                        keep_aside(aside, first + i, code[u], (double)value);
                     } else if (value == value) {
                         const Index row = before + base + (Index)u * blockDim.x + threadIdx.x;
                         atomicMin(&status[INFINITE], (Word)(row * d + first + i));
@@ -1503,11 +1503,10 @@ __device__ void count_cells(const T* x, Index stride, Index apart, int aligned, 
                 const bool same = alike >> lane & 1;
                 if (slot < 0 || (same && lane > 0)) continue;
                 const Bits weight = same ? (Bits)__popc(alike) : 1u;
-                Bits* to = out + (Index)first * classes * places + slot;
                 if (inside)
-                    add_half(counts, slot, weight, to);
+                    add_half(counts, (Bits)slot, weight, mine);
                 else
-                    atomicAdd(to, weight);
+                    atomicAdd(mine + slot, weight);
             }
         if (inside && ++turn % CELL_TURNS == 0) __syncthreads();  // a count grows by less than 2¹⁵ between two of them
     }
@@ -1515,7 +1514,7 @@ __device__ void count_cells(const T* x, Index stride, Index apart, int aligned, 
     __syncthreads();
     for (int k = threadIdx.x; k < slots; k += blockDim.x) {
         const Bits found = counts[k / 2] >> k % 2 * 16 & 0xffffu;
-        if (found && first + k / (classes * places) < d) atomicAdd(&out[(Index)first * classes * places + k], found);
+        if (found && first + k / (classes * places) < d) atomicAdd(&mine[k], found);
     }
 }
 
@@ -1534,7 +1533,7 @@ COUNT_CELLS(count_cells_f64_4, double, 4, false)
 COUNT_CELLS(plain_cells_f32_1, float, 1, true)
 COUNT_CELLS(plain_cells_f32_4, float, 4, true)
 
-static const int TILE = 32;  // rows and columns of a tile that is turned
+static const int TILE = 64;  // rows and columns of a tile that is turned
 
 // Write rows as columns, (columns, n). A block of 256 threads takes a tile of TILE rows and columns.
 template <class T>
