@@ -25,6 +25,7 @@ from suffice.engines.gpu.summaries import Labelled, fresh_status, i4, i8, moment
 SAMPLE = 1 << 15  # rows that show where values are
 FARTHEST_LEVEL = 900  # of cells that kernels count: their quotients neither overflow nor vanish
 FARTHEST_CELL = 1 << 51  # from 0 of a grid: kernels number cells exactly
+COMMON = 0.9  # the share of distinct values of a column below which some are common
 MARGIN = 1.3  # times the cells that a sample is in: the places of a column
 ASIDE = 1 << 20  # values without a place that are counted on the host, at most
 TOGETHER = 4  # columns that a block counts beside each other, if there is room
@@ -108,6 +109,7 @@ class CellCounts:
     columns: Any  # what kernels know of each column
     levels: NDArray[np.int64]  # of grids
     values: Array  # of lists
+    common: bool  # whether a column has values that come again and again
     known: Any  # columns and values on the device
     listed: Any
     table: Any  # (columns, classes, places)
@@ -119,7 +121,7 @@ class CellCounts:
     def of(cls, given: Labelled, limit: int) -> CellCounts:
         """Settle how each column is counted, and make room for the counts."""
         xp, (n, d) = given.device.xp, given.rows.shape
-        columns, levels, values = _places(given, limit, max(PLACES * limit, FEWEST_PLACES))
+        columns, levels, values, common = _places(given, limit, max(PLACES * limit, FEWEST_PLACES))
         places = int(columns["width"].max(initial=0))
         places = max(2, places + places % 2)
         return cls(
@@ -128,6 +130,7 @@ class CellCounts:
             columns,
             levels,
             values,
+            common,
             xp.asarray(columns.view(np.uint8)),
             xp.asarray(values if len(values) else np.zeros(1)),
             xp.zeros((d, given.classes, places), np.uint32),
@@ -167,7 +170,7 @@ class CellCounts:
             codes = xp.ascontiguousarray(given.codes[low:high])
             read = (x, i8(stride), i8(apart), i4(aligned), i8(many), i4(d), codes, i4(classes), i8(-(-many // spans)))
             to = (self.table, self.many, i8(ASIDE), *self.aside, i8(low), self.status)
-            args = (*read, self.known, self.listed, i4(places), i4(inside), *to)
+            args = (*read, self.known, self.listed, i4(places), i4(self.common), i4(inside), *to)
             device.launch(name, (spans * groups,), threads, args, bytes_of(together) if inside else 0)
 
         step = rows.rows_at_once(1)
@@ -222,15 +225,18 @@ def _on_grid(how: Any, level: int, counts: NDArray[np.uint32], limit: int) -> Ce
     return Cells((points,), np.array([FINEST if exact else level + coarser], np.int32), limit)
 
 
-def _places(given: Labelled, limit: int, room: int) -> tuple[Any, NDArray[np.int64], Array]:
-    """Settle how each column is counted: what kernels know of it, the level of its grid, and all values of lists."""
+def _places(given: Labelled, limit: int, room: int) -> tuple[Any, NDArray[np.int64], Array, bool]:
+    """Settle how each column is counted: what kernels know of it, the level of its grid, and all values of lists.
+
+    Last, whether a column has values that come again and again.
+    """
     rows = given.rows
     assert isinstance(rows, DenseRows)
     d = rows.shape[1]
     columns, levels = np.zeros(d, COLUMN), np.full(d, FINEST, np.int64)
     columns["way"] = LISTED
     if not rows.shape[0]:
-        return columns, levels, np.empty(0)
+        return columns, levels, np.empty(0), False
     device = given.device
     pooled, own = _samples(given)
     distinct, least = _changes(device, own, own), _least_levels(device, own, limit)
@@ -257,7 +263,9 @@ def _places(given: Labelled, limit: int, room: int) -> tuple[Any, NDArray[np.int
                 at = sum(map(len, lists))
                 columns[j] = (1.0, 0, LISTED, len(values), at, at + len(values))
                 lists.append(values)
-    return columns, levels, np.concatenate([np.empty(0), *lists])
+    present = device.to_host((pooled == pooled).sum(axis=0))
+    common = bool((_changes(device, pooled, pooled) < COMMON * present).any())
+    return columns, levels, np.concatenate([np.empty(0), *lists]), common
 
 
 def _samples(given: Labelled) -> tuple[Any, Any]:

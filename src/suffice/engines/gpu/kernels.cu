@@ -1347,8 +1347,8 @@ extern "C" __global__ void hash_rows_f64(const double* x, Index stride, Index n,
 }
 
 static const int EXACT_GRID = 1, LISTED = 2;  // how a column is counted: see `place_of`
-static const int CELL_ROWS = 2;               // rows that a thread loads at once
-static const int CELL_TURNS = 8;              // turns of a block between two barriers
+static const int CELL_THREADS = 1024;         // of a block, at most
+static const int CELL_COUNTS = 1 << 14;       // by which a count may grow between two barriers
 
 // How the values of a column become places: cells of a width that is a power of 2, from the cell `low` on. Of an exact
 // grid only multiples of the width have a place, and of a list only its values, which ascend from `begin` to `end`.
@@ -1433,12 +1433,12 @@ __device__ int place_on_grid(double, float, int, int) { return -1; }
 
 // Count the values of each column and class by their places, (columns, classes, places). A block takes N columns beside
 // each other and a span of rows, and counts in shared memory with 16 bits; or in the card's memory, where there is no
-// room. Entries lie at row · stride + column · apart. The lanes that have the value of the first lane are added at once:
-// a value that is common is no queue. With PLAIN all columns are as `place_on_grid` says.
+// room. Entries lie at row · stride + column · apart. If values are `common`, lanes that have that of the first lane are
+// added at once, or they would queue. With PLAIN all columns are as `place_on_grid` says.
 template <class T, int N, bool PLAIN>
 __device__ void count_cells(const T* x, Index stride, Index apart, int aligned, Index n, int d, const int* codes,
                             int classes, Index span, const CellColumn* columns, const double* list, int places,
-                            int inside, Bits* out, Word* many, Index room, int* aside_column, int* aside_code,
+                            int common, int inside, Bits* out, Word* many, Index room, int* aside_column, int* aside_code,
                             double* aside_value, Index before, Word* status) {
     SHARED_MEMORY(memory);
     Bits* counts = (Bits*)memory;
@@ -1461,13 +1461,14 @@ __device__ void count_cells(const T* x, Index stride, Index apart, int aligned, 
         low[i] = (int)own[i].low;
         width[i] = own[i].width;
     }
-    const Index step = (Index)blockDim.x * CELL_ROWS;
+    const int ROWS = N == 1 ? 4 : 2, TURNS = CELL_COUNTS / (CELL_THREADS * ROWS);  // ROWS are loaded at once
+    const Index step = (Index)blockDim.x * ROWS;
     int turn = 0;
     for (Index base = begin; base < end; base += step) {
-        Pack<T, N> entry[CELL_ROWS];
-        int code[CELL_ROWS];
+        Pack<T, N> entry[ROWS];
+        int code[ROWS];
 #pragma unroll
-        for (int u = 0; u < CELL_ROWS; ++u) {
+        for (int u = 0; u < ROWS; ++u) {
             const Index row = base + (Index)u * blockDim.x + threadIdx.x;
             code[u] = row < end ? codes[row] : -1;
             if (code[u] >= classes) code[u] = -1;
@@ -1480,7 +1481,7 @@ __device__ void count_cells(const T* x, Index stride, Index apart, int aligned, 
                 for (int i = 0; i < N; ++i) entry[u].v[i] = from[first + i < d ? i * apart : 0];
         }
 #pragma unroll
-        for (int u = 0; u < CELL_ROWS; ++u)
+        for (int u = 0; u < ROWS; ++u)
 #pragma unroll
             for (int i = 0; i < N; ++i) {
                 int slot = -1;
@@ -1498,17 +1499,19 @@ __device__ void count_cells(const T* x, Index stride, Index apart, int aligned, 
                         atomicMin(&status[INFINITE], (Word)(row * d + first + i));
                     }
                 }
-                const int common = __shfl_sync(ALL, slot, 0);
-                const Bits alike = __ballot_sync(ALL, slot == common && slot >= 0);
-                const bool same = alike >> lane & 1;
-                if (slot < 0 || (same && lane > 0)) continue;
-                const Bits weight = same ? (Bits)__popc(alike) : 1u;
+                Bits weight = 1;
+                if (common) {
+                    const int first_lane = __shfl_sync(ALL, slot, 0);
+                    const Bits alike = __ballot_sync(ALL, slot == first_lane && slot >= 0);
+                    if (alike >> lane & 1) weight = lane == 0 ? (Bits)__popc(alike) : 0u;
+                }
+                if (slot < 0 || !weight) continue;
                 if (inside)
                     add_half(counts, (Bits)slot, weight, mine);
                 else
                     atomicAdd(mine + slot, weight);
             }
-        if (inside && ++turn % CELL_TURNS == 0) __syncthreads();  // a count grows by less than 2¹⁵ between two of them
+        if (inside && ++turn % TURNS == 0) __syncthreads();  // so that no count overflows
     }
     if (!inside) return;
     __syncthreads();
@@ -1521,10 +1524,11 @@ __device__ void count_cells(const T* x, Index stride, Index apart, int aligned, 
 #define COUNT_CELLS(name, T, N, PLAIN)                                                                               \
     extern "C" __global__ void __launch_bounds__(N == 1 ? 1024 : 512) name(                                                        \
         const T* x, Index stride, Index apart, int aligned, Index n, int d, const int* codes, int classes,           \
-        Index span, const CellColumn* columns, const double* list, int places, int inside, Bits* out, Word* many,    \
-        Index room, int* aside_column, int* aside_code, double* aside_value, Index before, Word* status) {           \
+        Index span, const CellColumn* columns, const double* list, int places, int common, int inside, Bits* out,     \
+        Word* many, Index room, int* aside_column, int* aside_code, double* aside_value, Index before,               \
+        Word* status) {                                                                                              \
         count_cells<T, N, PLAIN>(x, stride, apart, aligned, n, d, codes, classes, span, columns, list, places,       \
-                                 inside, out, many, room, aside_column, aside_code, aside_value, before, status);    \
+                                 common, inside, out, many, room, aside_column, aside_code, aside_value, before, status);    \
     }
 COUNT_CELLS(count_cells_f32_1, float, 1, false)
 COUNT_CELLS(count_cells_f32_4, float, 4, false)
