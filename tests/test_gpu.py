@@ -16,9 +16,9 @@ import scipy.sparse as sp
 import suffice as sf
 from gpu.cases import CLASSES, cases, check_alike, labels, weights
 from gpu.stand_ins import DeviceArray, DeviceCsr, HostDevice
-from suffice.discriminant_analysis import QuadraticDiscriminantAnalysis
 from suffice.core.frozen_options import same_options
 from suffice.core.statistics import Cells
+from suffice.discriminant_analysis import QuadraticDiscriminantAnalysis
 from suffice.engines import gpu
 from suffice.engines.gpu import device as devices
 from suffice.engines.gpu import device_cells, matrices, summaries
@@ -492,11 +492,15 @@ def test_a_common_value_overflows_no_count(device: HostDevice) -> None:
 def test_statistics_of_tables_are_those_of_the_host_to_the_last_count(keep: Any) -> None:
     x, y = ALL["table"][1], labels()
     here, there = (
-        sf.BayesClassifier(keep=keep).fit(x, y),
-        sf.BayesClassifier(keep=keep).fit(put(x), put(y)),
-    ) if keep else (
-        sf.BayesClassifier(keep=0, calibrate=False).fit(x, y),
-        sf.BayesClassifier(keep=0, calibrate=False).fit(put(x), put(y)),
+        (
+            sf.BayesClassifier(keep=keep).fit(x, y),
+            sf.BayesClassifier(keep=keep).fit(put(x), put(y)),
+        )
+        if keep
+        else (
+            sf.BayesClassifier(keep=0, calibrate=False).fit(x, y),
+            sf.BayesClassifier(keep=0, calibrate=False).fit(put(x), put(y)),
+        )
     )
     assert there.statistics_ == here.statistics_
     assert same_options(there.__getstate__()["_schema"], here.__getstate__()["_schema"])
@@ -557,7 +561,7 @@ def test_what_tables_on_a_device_cannot_be_is_refused_by_name() -> None:
         sf.BayesClassifier().fit(gpu.on_gpu(x), y)
     with pytest.raises(InvalidDataError, match="toarray"):
         sf.BayesClassifier().fit(put(sp.csr_array(x)), y)
-    with pytest.raises(InvalidDataError, match="Rows without labels|cupy.asnumpy"):
+    with pytest.raises(InvalidDataError, match=r"cupy\.asnumpy"):
         sf.BayesClassifier().fit(there, put(y), unlabelled="learn")
     known = sf.BayesClassifier().fit(there, y)
     with pytest.raises(ValueError, match="2 features"):

@@ -133,7 +133,7 @@ class TimesLog(Formula):
         out = x * rows.own(self.log)
         if not self.impossible.any():
             return out
-        return np.where(rows.own(self.impossible) & (x > NEAR_ZERO), -np.inf, out)
+        return np.where((rows.own(self.p) <= 0) & (x > NEAR_ZERO), -np.inf, out)
 
     def spelled_out(self) -> Formula:
         """Return the same in simpler nodes."""

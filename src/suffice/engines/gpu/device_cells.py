@@ -143,7 +143,7 @@ class CellCounts:
         """Count all rows by the kernel."""
         given, device, xp, rows = self.given, self.given.device, self.given.device.xp, self.given.rows
         assert isinstance(rows, DenseRows), "tables are dense"
-        (n, d), size, classes, places = rows.shape, rows.dtype.itemsize, *self.table.shape[1:]
+        (n, d), size, (classes, places) = rows.shape, rows.dtype.itemsize, self.table.shape[1:]
 
         def bytes_of(together: int) -> int:
             return int((together * classes * places + 1) // 2 * 4)
@@ -151,7 +151,7 @@ class CellCounts:
         beside = d % TOGETHER == 0 and bytes_of(TOGETHER) <= min(BESIDE, device.most_shared)
         together = TOGETHER if beside else 1
         inside = bytes_of(together) <= min(INSIDE, device.most_shared)
-        grids = (self.columns["way"] == 0) & (-PLAIN_LEVEL <= self.levels) & (self.levels <= 0)
+        grids = (self.columns["way"] == 0) & (self.levels >= -PLAIN_LEVEL) & (self.levels <= 0)
         plain = size == 4 and bool((grids & (np.abs(self.columns["low"]) < 1 << 29)).all())
         name = f"{'plain' if plain else 'count'}_cells_f{size * 8}_{together}"
         aligned, groups = beside and rows.is_aligned(together * size), -(-d // together)
@@ -161,8 +161,8 @@ class CellCounts:
             apart = 1
             if not beside:  # a column by itself is read fastest if it is contiguous
                 turned = xp.empty((d, many), x.dtype)
-                tiles, args = (-(-many // TILE), -(-d // TILE)), (x, i8(x.strides[0] // size), i8(many), i4(d), turned)
-                device.launch(f"turn_rows_f{size * 8}", tiles, 256, args, TILE * (TILE + 1) * size)
+                tiles, by_row = (-(-many // TILE), -(-d // TILE)), (x, i8(x.strides[0] // size), i8(many), i4(d))
+                device.launch(f"turn_rows_f{size * 8}", tiles, 256, (*by_row, turned), TILE * (TILE + 1) * size)
                 x, apart = turned, many
             stride = x.strides[0] // size if beside else 1
             threads = COUNTERS if beside else ALONE

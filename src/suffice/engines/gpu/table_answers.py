@@ -145,7 +145,9 @@ class TableAnswers:
         prior = self.log_prior if np.isfinite(self.log_prior).any() else np.zeros(self.classes)
         with np.errstate(all="ignore"):
             share = np.log(calibration.mixed) + prior - np.logaddexp.reduce(prior)
-        slope, bias, log_prior, share = (xp.asarray(each) for each in (calibration.slope, calibration.bias, prior, share))
+        slope, bias, log_prior, share = (
+            xp.asarray(each) for each in (calibration.slope, calibration.bias, prior, share)
+        )
         top = evidence.max(axis=1, keepdims=True)
         near = xp.maximum(evidence - xp.where(xp.isfinite(top), top, 0.0), -BEYOND)
         scores = xp.where(xp.isneginf(evidence), -np.inf, log_prior + slope * near + bias)
@@ -206,6 +208,7 @@ class FormulaScorer:
         self.device, self.formula = device, formula
 
     def __call__(self, x: Any) -> Any:
+        """Compute the log-densities of numbers."""
         xp, entries = self.device.xp, x[:, None]
         found = self.formula.at(entries, own=xp.asarray, log_gamma=self.device.log_gamma)
         return xp.where(xp.isnan(entries), 0.0, found)
@@ -220,6 +223,7 @@ class StepScorer:
         self.table = device.xp.asarray(np.concatenate([table, np.zeros((1, table.shape[1]))]))  # missing at the end
 
     def __call__(self, x: Any) -> Any:
+        """Look up the scores of numbers."""
         xp, rows = self.device.xp, len(self.table) - 1
         place = xp.searchsorted(self.edges, x)
         if self.exact:
@@ -247,6 +251,7 @@ class KernelScorer:
         self.tables = [device.xp.asarray(np.ascontiguousarray(each)) for each in tables]
 
     def __call__(self, x: Any) -> Any:
+        """Compute the log-densities of numbers."""
         xp, n = self.device.xp, len(x)
         out = xp.zeros((n, self.classes))
         if not self.empty and n:
@@ -271,6 +276,7 @@ class PairScorer:
         self.offsets = xp.asarray(np.concatenate([[0], np.cumsum(high[0] * high[1])]).astype(np.int64))
 
     def __call__(self, columns: Columns) -> Any:
+        """Look up the scores of rows."""
         n = len(columns[0])
         out = self.device.xp.zeros((n, self.classes))
         if n and self.classes > 1:
@@ -308,6 +314,7 @@ class LinearScorer:
         return [self.device.xp.asarray(np.ascontiguousarray(table)) for table in each]
 
     def __call__(self, columns: Columns) -> Any:
+        """Compute the evidence of rows."""
         xp = self.device.xp
         out = xp.zeros((len(columns[0]), len(self.intercept))) + self.intercept
         for block, (breaks, origin, level, slope), mean in self.parts:
@@ -329,6 +336,7 @@ class QuadraticScorer:
         self.level, self.freedom, self.scale = (xp.asarray(each) for each in expert.terms)
 
     def __call__(self, columns: Columns) -> Any:
+        """Compute the evidence of rows."""
         xp = self.device.xp
         z = xp.empty((len(columns[0]), len(self.columns)))
         for j, column in enumerate(self.columns):
@@ -353,6 +361,7 @@ class CosineScorer:
         self.knots = [(xp.asarray(column.knots), xp.asarray(column.ranks)) for column in self.columns]
 
     def __call__(self, columns: Columns) -> Any:
+        """Compute the evidence of rows."""
         xp = self.device.xp
         ranks = xp.empty((len(columns[0]), len(self.columns)))
         for j, (column, (knots, known)) in enumerate(zip(self.columns, self.knots, strict=True)):
@@ -361,4 +370,3 @@ class CosineScorer:
             ranks[:, j] = xp.where(xp.isnan(x), 0.0, found).astype(np.float32)
         turns = ranks @ self.frequency + self.phase
         return xp.cos(2.0 * np.pi * (turns - xp.rint(turns))) @ self.coef + self.intercept
-
