@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from suffice.core.arrays import Array
 from suffice.core.errors import InvalidDataError
+from suffice.core.parallel import in_threads
 from suffice.core.statistics import Cells
 from suffice.core.statistics.cells import COARSEST, FINEST, edges
 from suffice.core.statistics.sample import Points
@@ -184,20 +185,24 @@ class CellCounts:
             given.rows.refuse(infinite)
         counts, left = device.to_host(self.table), device.to_host(self.many).astype(np.int64)
         column, code, value = (device.to_host(each[: min(int(left[0]), ASIDE)]) for each in self.aside)
-        out = []
-        for j, how in enumerate(self.columns):
+
+        def cells_of(j: int) -> Cells | None:
+            """Make the cells of a column; None if it must be sorted."""
+            how = self.columns[j]
             if left[1 + j] and left[0] > ASIDE:
-                out.append(_sorted(given, j, self.limit, None))
-                continue
-            own = column == j if left[1 + j] else slice(0, 0)
-            others = Cells.of(value[own][:, None], code[own], given.classes, None, None, self.limit)
+                return None
             if how["way"] == LISTED:
                 points = _listed(self.values[how["begin"] : how["end"]], counts[j])
                 found = Cells((points,), np.array([FINEST], np.int32), self.limit)
             else:
                 found = _on_grid(how, int(self.levels[j]), counts[j], self.limit)
-            out.append(found + others if left[1 + j] or how["way"] == LISTED else found)
-        return out
+            if not left[1 + j] and how["way"] != LISTED:
+                return found
+            own = column == j
+            return found + Cells.of(value[own][:, None], code[own], given.classes, None, None, self.limit)
+
+        made = in_threads(cells_of, range(d), counts.size)
+        return [_sorted(given, j, self.limit, None) if cells is None else cells for j, cells in enumerate(made)]
 
 
 def _listed(values: Array, counts: NDArray[np.uint32]) -> Points:

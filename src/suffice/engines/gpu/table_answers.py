@@ -39,7 +39,7 @@ from suffice.model.out_of_range import not_a_number
 from suffice.model.quadratic_expert import QuadraticExpert
 from suffice.model.structure import Parts, Structure
 
-NUMBERS = 1 << 26  # of working arrays of a batch
+NUMBERS = 1 << 28  # of working arrays of a batch: few launches for many rows
 ROW = 2048  # numbers that a row takes in them, besides its columns
 THREADS = 128
 LOG_2PI = float(np.log(2.0 * np.pi))
