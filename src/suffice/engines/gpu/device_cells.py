@@ -153,7 +153,7 @@ class CellCounts:
         together = TOGETHER if beside else 1
         inside = bytes_of(together) <= min(INSIDE, device.most_shared)
         grids = (self.columns["way"] == 0) & (self.levels >= -PLAIN_LEVEL) & (self.levels <= 0)
-        plain = size == 4 and bool((grids & (np.abs(self.columns["low"]) < 1 << 29)).all())
+        plain = size == 4 and not self.common and bool((grids & (np.abs(self.columns["low"]) < 1 << 29)).all())
         name = f"{'plain' if plain else 'count'}_cells_f{size * 8}_{together}"
         aligned, groups = beside and rows.is_aligned(together * size), -(-d // together)
 

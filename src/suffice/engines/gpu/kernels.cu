@@ -1434,7 +1434,8 @@ __device__ int place_on_grid(double, float, int, int) { return -1; }
 // Count the values of each column and class by their places, (columns, classes, places). A block takes N columns beside
 // each other and a span of rows, and counts in shared memory with 16 bits; or in the card's memory, where there is no
 // room. Entries lie at row · stride + column · apart. If values are `common`, lanes that have that of the first lane are
-// added at once, or they would queue. With PLAIN all columns are as `place_on_grid` says.
+// added at once, or they would queue. With PLAIN all columns are as `place_on_grid`
+// says, and no values are common.
 template <class T, int N, bool PLAIN>
 __device__ void count_cells(const T* x, Index stride, Index apart, int aligned, Index n, int d, const int* codes,
                             int classes, Index span, const CellColumn* columns, const double* list, int places,
@@ -1500,7 +1501,7 @@ __device__ void count_cells(const T* x, Index stride, Index apart, int aligned, 
                     }
                 }
                 Bits weight = 1;
-                if (common) {
+                if (!PLAIN && common) {
                     const int first_lane = __shfl_sync(ALL, slot, 0);
                     const Bits alike = __ballot_sync(ALL, slot == first_lane && slot >= 0);
                     if (alike >> lane & 1) weight = lane == 0 ? (Bits)__popc(alike) : 0u;
