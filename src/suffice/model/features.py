@@ -195,7 +195,8 @@ class CategoryFeatures:
 
     def is_missing(self, batch: Batch) -> NDArray[np.bool_]:
         """Return where the category is missing."""
-        return self.read(batch) < 0
+        part = _column(batch.parts[self.block], self.column)
+        return np.asarray((part.codes if part.keys is not None else _whole(part.codes))[:, 0] < 0)
 
     def fill(self, batch: Batch, out: Array) -> None:
         """Write the features to rows of zeros, (features, rows)."""
