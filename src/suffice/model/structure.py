@@ -284,7 +284,7 @@ class Parts:
         self.statistic: Blocks = self.learned.statistics.statistic
         self.structure = structure
 
-    def _kept(self, name: str, make: Any) -> Any:
+    def kept(self, name: str, make: Any) -> Any:
         """Keep what is computed once beside what was learned."""
         known = self.learned.__dict__.setdefault("_parts", {})
         key = (name, id(self.structure) if name == "scores" else 0)
@@ -295,7 +295,7 @@ class Parts:
     @property
     def distributions(self) -> tuple[Distribution, ...]:
         """The distributions of found columns."""
-        return self._kept("found", self._estimate_found)
+        return self.kept("found", self._estimate_found)
 
     def _estimate_found(self) -> tuple[Distribution, ...]:
         own, found = len(self.family.blocks), self.family.found
@@ -308,7 +308,7 @@ class Parts:
         """The log-ratios of pairs."""
         pairs = self.statistic.parts[-1]
         assert isinstance(pairs, Pairs), "there is a plan"
-        return self._kept("pairs", lambda: PairEvidence(pairs))
+        return self.kept("pairs", lambda: PairEvidence(pairs))
 
     def each_column(self, x: Batch) -> list[Array]:
         """Return the log-densities of each block and found column, (rows, classes)."""
@@ -372,7 +372,7 @@ class Parts:
         assert self.structure is not None, "exponents are known"
         exponents = self.structure.pairs
         if exponents.any():
-            scores = self._kept("scores", lambda: self.pair_evidence.scores(exponents))
+            scores = self.kept("scores", lambda: self.pair_evidence.scores(exponents))
             scores.add(coded_columns(x), out)
 
     def sum_left_out(self, x: Batch, codes: Codes, unit: Array, exponents: Array) -> Array:
