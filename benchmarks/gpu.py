@@ -186,7 +186,9 @@ def tables() -> None:
         asked = by_clock(lambda k=known, r=some: k.predict_proba(r), 1)
         right = known.score(some, y[: ROWS // 16])
         line(
-            f"BayesClassifier({structure!r}), 2 classes", f"fit {took:.0f} ms", f"model {ready:.1f} s",
+            f"BayesClassifier({structure!r}), 2 classes",
+            f"fit {took:.0f} ms",
+            f"model {ready:.1f} s",
             f"predict_proba of {len(some):,} rows {asked:.0f} ms, right {right:.3f}",
         )
 

@@ -27,8 +27,9 @@ public:
 
 private:
     static constexpr std::align_val_t line{64};
-    static double* allocate(Index size) {
-        return static_cast<double*>(::operator new(std::size_t(padded(size)) * sizeof(double), line));
+    static double* allocate(Index size) {  // one line at least: GCC 12 warns of a buffer that it knows to be empty
+        return static_cast<double*>(
+            ::operator new(std::size_t(padded(std::max<Index>(size, 1))) * sizeof(double), line));
     }
     struct Free {
         void operator()(double* p) const { ::operator delete(p, line); }

@@ -4,7 +4,9 @@
 // V is double, or Lanes: eight of them. They need every operation rounded by itself: files that include this are compiled without contraction to fma.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
 
 #include "transpose.hpp"
 
@@ -12,6 +14,12 @@ namespace suffice {
 
 // A bound on the relative error of the operations on pairs.
 constexpr double pair_error = 0x1p-101;
+
+// What sums of a block may have lost, relative to their size: of float64, and of pairs over so many rows.
+constexpr double plain_error = 0x1p-46, most_exact_error = 0x1p-88;
+constexpr double exact_error(std::ptrdiff_t rows) { return std::min(most_exact_error, double(rows) * 0x1p-99); }
+// Of their weights.
+constexpr double weight_error(double rounding) { return rounding < most_exact_error ? rounding : pair_error * 0x1p16; }
 
 template <class V>
 struct PairOf {

@@ -10,8 +10,6 @@
 namespace suffice {
 namespace {
 
-constexpr Index few_rows = 64;  // whose slopes are summed in the precision of the evidence, which stays in the cache
-
 // A few rows lo .. hi-1: return Σ v loss, write p of all classes but the first, and add the gradient to `slope`. `scratch`
 // holds (classes + 2) × rows numbers, and `part` as many as there are parts.
 template <class T>
@@ -150,6 +148,8 @@ SUFFICE_DISPATCH(log_linear_rows, loss_of_rows<double>, loss_of_rows<float>)
 SUFFICE_DISPATCH(log_linear_hessian, hessian_of_rows<double>, hessian_of_rows<float>)
 
 #ifndef SUFFICE_ONLY_LOOPS_FOR
+
+constexpr Index few_rows = 64;  // whose slopes are summed in the precision of the evidence, which stays in the cache
 
 template <class T>
 void log_linear_loss(const Evidence<T>& of, const T* w, const Index* bounds, Index blocks, double* loss, double* slope,

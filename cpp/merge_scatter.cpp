@@ -50,13 +50,14 @@ void add_plain(const double* values, const double* low, Index n, double* high_to
     }
 }
 
-void finish_scatter(ScatterSums sums, const double* pivot, double rounding, Scatter out) {
+void finish_scatter(ScatterSums sums, const double* pivot, Index exact_rows, Scatter out) {
     const Index d = sums.cols;
+    const double rounding = exact_rows ? exact_error(exact_rows) : plain_error;
     const Pair w = two_sum(sums.weight()[0], sums.weight()[1]);
     out.weight[0] = w.high;
     if (!(w.high > 0)) return;
     double *mean_rest = out.rest + 2, *doubt = mean_rest + 2 * d, *low = doubt + d;
-    out.rest[0] = w.low, out.rest[1] = w.low != 0 ? pair_error * 0x1p16 * w.high : 0.0;
+    out.rest[0] = w.low, out.rest[1] = w.low != 0 ? weight_error(rounding) * w.high : 0.0;
     auto sum_of = [&](Index j) { return two_sum(sums.sum()[j], sums.sum()[d + j]); };
     for (Index i = 0; i < d; ++i) {
         const Pair sum = sum_of(i), shift = sum / w, mean = Pair{pivot[i], 0} + shift;

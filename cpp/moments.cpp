@@ -316,7 +316,7 @@ void merge_sums(Index classes, double rounding, MomentSums& s, Buffer& moments) 
             const auto nothing =
                 within.high <= (exact ? Lanes(2 * doubt) : zero);  // a NaN of sums that overflowed stays
             const CellOf<Lanes> own = {
-                {w, select(w.low != 0, Lanes(pair_error * 0x1p16 * w.high), zero)},
+                {w, select(w.low != 0, Lanes(weight_error(rounding) * w.high), zero)},
                 {mean, rounding * apart + pair_error * size_of(mean.high)},
                 {{select(nothing, zero, within.high), select(nothing, zero, within.low)}, doubt}};
             const auto part = [&](Index r)
@@ -340,8 +340,7 @@ SUFFICE_DISPATCH(merge_moments_block, merge_sums)
 
 namespace {
 
-constexpr double plain_error = 0x1p-46, exact_error = 0x1p-88;  // of the sums of a block, relative to their size
-constexpr Index few_entries = 1 << 12;                          // so few are summed exactly in no time
+constexpr Index few_entries = 1 << 12;  // so few are summed exactly in no time
 
 // Whether some rows have weights so much larger than those of others that rounding hides the others.
 bool unequal(const Rows& rows, Index lo, Index hi) {
@@ -488,7 +487,7 @@ Index moments_in_blocks(Index n, Index d, bool row_major, RowsOf rows_of, Rows g
                 found = fast::moments_block(x, rows, lo, hi, Way::exact, s);
             }
         }
-        rounding[slot] = exact ? exact_error : plain_error;
+        rounding[slot] = exact ? exact_error(hi - lo) : plain_error;
         if (found)
             for (Index i = lo; i < hi; ++i)
                 for (Index j = 0; j < d && (!rows.weight || rows.weight[i] != 0); ++j)

@@ -32,7 +32,7 @@ namespace {
 
 constexpr Index block_bytes = 1 << 17;  // of evidence, which stays in the second cache
 constexpr Index fewest_rows = 32, most_rows = 1024;
-constexpr Index few_cells = 256;        // whose ratios stay in the first cache
+constexpr Index few_cells = 256;  // whose ratios stay in the first cache
 
 // The weight of each code of the first and the second column of a pair, and of all, in one class.
 struct Margins {
@@ -144,8 +144,10 @@ void pair_left_out(CodedColumns x, ColumnPairs of, Rows rows, const double* coun
     std::vector<std::vector<T>> apart(threads, std::vector<T>((K - 1) * block_rows));
     for_blocks(blocks, threads, [&](Index block, int slot) {
         const Index lo = block * block_rows, hi = std::min(x.rows, lo + block_rows);
-        K == 2 ? left_out_block<T, 2>(x, of, rows, table.data(), exponents, to, width, lo, hi, other, apart[slot].data(), out)
-               : left_out_block<T, 0>(x, of, rows, table.data(), exponents, to, width, lo, hi, other, apart[slot].data(), out);
+        K == 2 ? left_out_block<T, 2>(x, of, rows, table.data(), exponents, to, width, lo, hi, other,
+                                      apart[slot].data(), out)
+               : left_out_block<T, 0>(x, of, rows, table.data(), exponents, to, width, lo, hi, other,
+                                      apart[slot].data(), out);
     });
 }
 

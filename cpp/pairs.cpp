@@ -8,7 +8,7 @@
 namespace suffice {
 namespace {
 
-constexpr Index few_rows = 1 << 10;  // whose codes and scores stay in the first cache
+constexpr Index few_rows = 1 << 10;                           // whose codes and scores stay in the first cache
 constexpr Index slice_rows = 1 << 18, fewest_rows = 1 << 15;  // that are ordered by class at a time
 constexpr Index tables = 4;
 constexpr Index most_rows = tables << 15;  // whose counts 16 bits hold
@@ -90,9 +90,8 @@ void pair_counts(CodedColumns x, ColumnPairs of, Rows rows, double* table) {
     std::vector<std::mutex> locks(of.pairs);
     for (Index begin = 0; begin < x.rows; begin += stretch) {
         const Index n = std::min(stretch, x.rows - begin), slices = (n + size - 1) / size;
-        for_blocks(slices, threads, [&](Index s, int) {
-            order[s].sort(rows, begin + s * size, begin + std::min(n, (s + 1) * size));
-        });
+        for_blocks(slices, threads,
+                   [&](Index s, int) { order[s].sort(rows, begin + s * size, begin + std::min(n, (s + 1) * size)); });
         for_blocks(slices * columns, threads, [&](Index task, int) {
             const Index s = task / columns, j = task % columns;
             const std::uint8_t *from = x.codes + j * x.rows + begin + s * size, none = std::uint8_t(x.sizes[j]);

@@ -253,8 +253,7 @@ Index scatter(Matrix<T> x, Rows rows, double* weight, double* mean, double* cros
     }
     const Index width = 2 + 3 * d + d * d;
     for (Index c = 0; c < classes; ++c) {
-        const double rounding = exact ? 0x1p-88 : 0x1p-46;
-        finish_scatter(sums_of(c), pivot.data() + c * d, rounding,
+        finish_scatter(sums_of(c), pivot.data() + c * d, exact ? x.rows : 0,
                        {weight + c, mean + c * d, cross + c * d * d, rest + c * width});
     }
     return infinite.get();

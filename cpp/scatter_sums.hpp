@@ -23,8 +23,8 @@ struct ScatterSums {
 void add_plain(const double* values, const double* low, Index n, double* high_to, double* low_to);
 // Add one row to the sums exactly; z and z_low are scratch of `cols`.
 void add_product(const double* x, const double* pivot, double w, double* z, double* z_low, ScatterSums sums);
-// Turn the sums of a class about its pivot into weight, mean, cross and rest. `rounding` is what the sums may have lost,
-// relative to their size.
-void finish_scatter(ScatterSums sums, const double* pivot, double rounding, Scatter out);
+// Turn the sums of a class about its pivot into weight, mean, cross and rest. `exact_rows` is over how many rows the sums
+// are exact, or 0 if they are rounded to float64.
+void finish_scatter(ScatterSums sums, const double* pivot, Index exact_rows, Scatter out);
 
 }  // namespace suffice

@@ -75,6 +75,7 @@ struct TextList {
     std::optional<Vector<bool>> present;  // of documents given as tokens
     // Kernels run without the GIL: nothing may be added once one has read the documents.
     mutable bool fixed = false;
+    mutable nb::ft_mutex lock;  // of all above, where Python has no GIL
 
     Texts view() const {
         if (!cut) return {documents.data(), Index(documents.size())};
@@ -83,15 +84,17 @@ struct TextList {
                 known};
     }
     Texts read() const {
+        nb::ft_lock_guard hold(lock);
         fixed = true;
         return view();
     }
     void require_open() const { require(!fixed && !cut, "texts that were read, or came in tokens, stay as they are"); }
 };
 
+PyObject* isascii = nullptr;  // the name, made by bind_texts and never freed: the interpreter may be gone by then
+
 bool is_ascii(nb::handle text) {
-    static const nb::str* name = new nb::str("isascii");  // never freed: the interpreter may be gone by then
-    const nb::object found = nb::steal(PyObject_CallMethodObjArgs(text.ptr(), name->ptr(), nullptr));
+    const nb::object found = nb::steal(PyObject_CallMethodObjArgs(text.ptr(), isascii, nullptr));
     if (!found.is_valid()) nb::raise_python_error();
     return found.ptr() == Py_True;
 }
@@ -135,6 +138,8 @@ Index add_strings(TextList& list, nb::typed<nb::tuple, nb::object, nb::ellipsis>
             throw BadDocument(i, bad.position, bad.what_);
         }
     }
+    nb::ft_lock_guard hold(list.lock);
+    list.require_open();  // what Python ran since may have read them
     list.owners.append(texts);
     list.owners.append(owners);
     list.documents.insert(list.documents.end(), added.begin(), added.end());
@@ -144,6 +149,7 @@ Index add_strings(TextList& list, nb::typed<nb::tuple, nb::object, nb::ellipsis>
 template <class Offset>
 void add_arrow(TextList& list, Bytes bytes, Vector<Offset> start, std::optional<Vector<bool>> present) {
     const Index n = Index(start.size()) - 1;
+    nb::ft_lock_guard hold(list.lock);
     list.require_open();
     require(n >= 0 && (!present || Index(present->size()) == n), "one start for each text, and an end");
     Index before = 0;
@@ -158,6 +164,7 @@ void add_arrow(TextList& list, Bytes bytes, Vector<Offset> start, std::optional<
 
 void set_tokens(TextList& list, Bytes bytes, Places token_start, Places document_start,
                 std::optional<Vector<bool>> present) {
+    nb::ft_lock_guard hold(list.lock);
     list.require_open();
     require(list.documents.empty(), "texts are strings or tokens, not both");
     const Index tokens = name_segments(token_start, Index(bytes.size()) - 8);  // 8 bytes are read at a time
@@ -169,6 +176,7 @@ void set_tokens(TextList& list, Bytes bytes, Places token_start, Places document
 }
 
 TextList* take(const TextList& list, Places rows) {
+    nb::ft_lock_guard hold(list.lock);
     require(!list.cut, "texts in tokens are taken by their owner");
     auto out = std::make_unique<TextList>();
     out->owners.append(list.owners);
@@ -424,6 +432,7 @@ void bind_bags(nb::module_& m) {
 }  // namespace
 
 void bind_texts(nb::module_& m) {
+    isascii = nb::str("isascii").release().ptr();
     const std::string name = nb::cast<std::string>(m.attr("__name__")) + ".BadDocument";
     nb::object bad_document = nb::steal(PyErr_NewExceptionWithDoc(
         name.c_str(), "A document that cannot be read: its number, the position in it, and what is there.",
@@ -442,7 +451,11 @@ void bind_texts(nb::module_& m) {
 
     nb::class_<TextList>(m, "Texts", "Documents, in the memory of whoever holds them.")
         .def(nb::init<>())
-        .def("__len__", [](const TextList& list) { return list.view().n; })
+        .def("__len__",
+             [](const TextList& list) {
+                 nb::ft_lock_guard hold(list.lock);
+                 return list.view().n;
+             })
         .def("add_strings", &add_strings, "texts"_a,
              "Add str, bytes and None; return the position of anything else, or -1.")
         .def("add_arrow", &add_arrow<std::int32_t>, "text"_a.noconvert(), "start"_a.noconvert(),
@@ -455,6 +468,7 @@ void bind_texts(nb::module_& m) {
         .def(
             "missing",
             [](const TextList& list, Out<bool> out) {
+                nb::ft_lock_guard hold(list.lock);
                 const Texts texts = list.view();
                 require(Index(out.size()) == texts.n, "output size");
                 for (Index i = 0; i < texts.n; ++i) out.data()[i] = texts.missing(i);
@@ -463,6 +477,7 @@ void bind_texts(nb::module_& m) {
         .def(
             "sizes",
             [](const TextList& list, Out<Index> out) {
+                nb::ft_lock_guard hold(list.lock);
                 const Texts texts = list.view();
                 require(Index(out.size()) == texts.n, "output size");
                 for (Index i = 0; i < texts.n; ++i) out.data()[i] = texts.size(i);

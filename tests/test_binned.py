@@ -189,19 +189,21 @@ def test_float32_and_sparse_columns_are_cut_as_they_are():
 
 
 @pytest.mark.parametrize("bins", [2, 3, 10])
-def test_edges_of_widths_and_quantiles_are_scikit_learns(bins):
+def test_edges_of_widths_are_scikit_learns_and_those_of_quantiles_are_numpys(bins):
     rng = np.random.default_rng(bins)
     x = np.stack([rng.normal(size=200), rng.gamma(2.0, size=200), rng.integers(0, 1000, 200)], axis=1)
     weight = rng.integers(1, 5, 200)
     y = rng.integers(0, 2, 200)
-    for how, options in [
-        ("width", {"strategy": "uniform"}),
-        ("quantile", {"strategy": "quantile", "quantile_method": "averaged_inverted_cdf"}),
+    repeated = np.repeat(x, weight, axis=0)
+    peer = KBinsDiscretizer(bins, encode="ordinal", strategy="uniform", subsample=None).fit(repeated)
+    shares = np.arange(1, bins) / bins
+    for how, edges in [
+        ("width", [each[1:-1] for each in peer.bin_edges_]),
+        ("quantile", np.quantile(repeated, shares, axis=0, method="averaged_inverted_cdf").T),
     ]:
-        peer = KBinsDiscretizer(bins, encode="ordinal", subsample=None, **options).fit(np.repeat(x, weight, axis=0))
         mine = sf.Model.fit(x, y, sf.Binned(how=how, bins=bins), weight=weight).distribution
-        for found, expected in zip(mine.edges, peer.bin_edges_, strict=True):
-            assert_allclose(found, expected[1:-1], rtol=1e-12, atol=1e-12)
+        for found, expected in zip(mine.edges, edges, strict=True):
+            assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
 def test_a_value_that_makes_up_several_quantiles_is_one_bin():

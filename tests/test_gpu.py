@@ -16,10 +16,15 @@ import scipy.sparse as sp
 import suffice as sf
 from gpu.cases import CLASSES, cases, check_alike, labels, weights
 from gpu.stand_ins import DeviceArray, DeviceCsr, HostDevice
+from suffice.core.frozen_options import same_options
+from suffice.core.statistics import Cells
 from suffice.discriminant_analysis import QuadraticDiscriminantAnalysis
 from suffice.engines import gpu
 from suffice.engines.gpu import device as devices
-from suffice.engines.gpu import matrices, summaries
+from suffice.engines.gpu import device_cells, matrices, summaries
+from suffice.engines.gpu.device_cells import count_columns
+from suffice.engines.gpu.matrices import DenseRows
+from suffice.engines.gpu.summaries import Labelled
 from suffice.errors import (
     ImpossibleRowWarning,
     InfiniteValueError,
@@ -193,7 +198,10 @@ def test_a_device_without_any_memory_raises_and_nothing_is_learned(
 # ---- rows on the host
 
 
-@pytest.mark.parametrize("name", [name for name, (_, x) in ALL.items() if not sp.issparse(x) and "categ" not in name])
+ON_HOST = [n for n, (_, x) in ALL.items() if not sp.issparse(x) and "categ" not in n and "table" not in n]
+
+
+@pytest.mark.parametrize("name", ON_HOST)
 def test_rows_on_the_host_are_learned_and_answered_batch_by_batch(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(matrices, "FEED_BYTES", 1 << 11)
     monkeypatch.setattr(matrices, "LEAST_ROWS", 1 << 5)
@@ -389,8 +397,12 @@ def test_what_is_not_computed_on_a_device_says_so() -> None:
         known.cross_validate(x, y)
     with pytest.raises(InvalidDataError, match="not summed on a GPU"):
         KernelNB().fit(x, y)
+    table = sf.BayesClassifier().fit(x, y)
+    for asked in (table.evidence, table.impute):
+        with pytest.raises(InvalidDataError, match=r"cupy.asnumpy"):
+            asked(x)
     with pytest.raises(InvalidDataError, match=r"cupy.asnumpy"):
-        sf.BayesClassifier().fit(x, y)
+        table.cross_validate(x, y)
 
 
 def test_a_row_that_no_class_can_have_given_gets_the_prior_with_a_warning() -> None:
@@ -399,6 +411,188 @@ def test_a_row_that_no_class_can_have_given_gets_the_prior_with_a_warning() -> N
     with pytest.warns(ImpossibleRowWarning, match="1 of 2 rows"):
         found = get(known.predict_proba(put(np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]))))
     np.testing.assert_allclose(found, [[1 / 3, 2 / 3], [1.0, 0.0]])
+
+
+# ---- tables
+
+
+def _hard_columns(n: int) -> Any:
+    """Columns of which each is counted in another way: bells, grids, lists, tails, gaps, and one value."""
+    tiny = np.round(RNG.normal(size=n), 2) * 1e-320  # of which float64 has no more digits
+    columns = [
+        RNG.normal(size=n),
+        RNG.normal(1e6, 1, n),
+        RNG.integers(0, 30, n),
+        RNG.integers(0, 30, n) * 0.1,
+        RNG.standard_cauchy(n),
+        np.where(RNG.random(n) < 0.1, np.nan, RNG.exponential(size=n)),
+        np.full(n, np.nan),
+        -np.zeros(n),
+        RNG.exponential(size=n) * 1e-200,
+        -RNG.random(n) * 1e100,
+        np.where(RNG.random(n) < 0.9, 0.0, RNG.normal(size=n)),
+        tiny,
+    ]
+    return np.stack(columns, axis=1).astype(np.float64)
+
+
+@pytest.mark.parametrize("classes", [1, 2, 5, 60])
+@pytest.mark.parametrize("limit", [4096, 100, 3])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_cells_are_those_of_the_host_whatever_the_columns_hold(
+    classes: int, limit: int, weighted: bool, device: HostDevice
+) -> None:
+    x, y = _hard_columns(9000), RNG.integers(0, classes, 9000).astype(np.int32)
+    w = RNG.integers(0, 3, 9000).astype(np.float64) if weighted else None
+    found = count_columns(Labelled(device, DenseRows(device, x), y, classes, w), limit, exact_moments=False)
+    for column, cells in zip(x.T, found, strict=True):
+        assert cells == Cells.of(column[:, None], y, classes, w, None, limit)
+
+
+@pytest.mark.parametrize("classes", [2, 40])
+def test_cells_of_float32_are_those_of_the_host(classes: int, device: HostDevice) -> None:
+    x, y = RNG.normal(size=(20_000, 4)).astype(np.float32), RNG.integers(0, classes, 20_000).astype(np.int32)
+    x[7, 2] = 1e30
+    found = count_columns(Labelled(device, DenseRows(device, x), y, classes), 64, exact_moments=True)
+    assert device.launched.count("plain_cells_f32_4") + device.launched.count("plain_cells_f32_1") == 1
+    for column, cells in zip(x.T.astype(np.float64), found, strict=True):
+        assert cells == Cells.of(column[:, None], y, classes, None, None, 64, exact_moments=True)
+
+
+def test_columns_whose_values_have_no_place_in_a_table_are_sorted(
+    device: HostDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(device_cells, "ASIDE", 10)
+    x, y = RNG.standard_cauchy((3000, 3)), RNG.integers(0, 2, 3000).astype(np.int32)
+    found = count_columns(Labelled(device, DenseRows(device, x), y, 2), 50, exact_moments=False)
+    for column, cells in zip(x.T, found, strict=True):
+        assert cells == Cells.of(column[:, None], y, 2, None, None, 50)
+
+
+def test_cells_that_shared_memory_cannot_hold_are_counted_in_that_of_the_card(
+    device: HostDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(device, "most_shared", 1000)
+    monkeypatch.setattr(device_cells, "TURNED", 1 << 14)  # several batches
+    x, y = RNG.normal(size=(9000, 3)), RNG.integers(0, 4, 9000).astype(np.int32)
+    for limit in (4096, 50):
+        found = count_columns(Labelled(device, DenseRows(device, x), y, 4), limit, exact_moments=False)
+        for column, cells in zip(x.T, found, strict=True):
+            assert cells == Cells.of(column[:, None], y, 4, None, None, limit)
+
+
+def test_a_common_value_overflows_no_count(device: HostDevice) -> None:
+    x, y = np.zeros((150_000, 4)), np.zeros(150_000, np.int32)
+    x[::3, 1] = 1.0
+    found = count_columns(Labelled(device, DenseRows(device, x), y, 1), 4096, exact_moments=False)
+    assert [cells.parts[0].weight.tolist() for cells in found[:2]] == [[150_000.0], [100_000.0, 50_000.0]]
+
+
+@pytest.mark.parametrize("keep", ["auto", 90, 0])
+def test_statistics_of_tables_are_those_of_the_host_to_the_last_count(keep: Any) -> None:
+    x, y = ALL["table"][1], labels()
+    here, there = (
+        (
+            sf.BayesClassifier(keep=keep).fit(x, y),
+            sf.BayesClassifier(keep=keep).fit(put(x), put(y)),
+        )
+        if keep
+        else (
+            sf.BayesClassifier(keep=0, calibrate=False).fit(x, y),
+            sf.BayesClassifier(keep=0, calibrate=False).fit(put(x), put(y)),
+        )
+    )
+    assert there.statistics_ == here.statistics_
+    assert same_options(there.__getstate__()["_schema"], here.__getstate__()["_schema"])
+    north = sf.BayesClassifier(keep=keep, calibrate=bool(keep))
+    for rows in (slice(0, 60), slice(60, 130), slice(130, None)):
+        north.partial_fit(put(x[rows]), put(y[rows]))
+    south = sf.BayesClassifier(keep=keep, calibrate=bool(keep))
+    for rows in (slice(0, 60), slice(60, 130), slice(130, None)):
+        south.partial_fit(x[rows], y[rows])
+    assert north.statistics_ == south.statistics_
+
+
+def test_a_table_learned_on_a_device_merges_with_one_of_the_host_and_forgets_its_rows() -> None:
+    x, y = ALL["table"][1], labels()
+    first, rest = slice(0, 100), slice(100, None)
+    merged = sf.BayesClassifier().fit(put(x[first]), put(y[first])) + sf.BayesClassifier().fit(x[rest], y[rest])
+    whole = sf.BayesClassifier().fit(x, y)
+    assert merged.statistics_ == whole.statistics_
+    planned = sf.BayesClassifier(keep=90).fit(x, y)
+    other = planned.like().fit(put(x[rest]), put(y[rest]))
+    assert (planned + other).statistics_.weight.sum() == 380
+    planned.forget(put(x[rest]), put(y[rest]))
+    np.testing.assert_array_equal(planned.class_count_, np.bincount(y[first]))
+    assert sf.BayesClassifier().fit(put(x), put(y)).forget(put(x[rest]), put(y[rest])).statistics_ == (
+        sf.BayesClassifier().fit(x, y).forget(x[rest], y[rest]).statistics_
+    )
+
+
+def test_equal_rows_are_kept_once_with_their_weight() -> None:
+    x, y = RNG.integers(0, 3, (5000, 3)) * 0.5, RNG.integers(0, 2, 5000)
+    for w in (None, RNG.integers(0, 4, 5000).astype(np.float64)):
+        here = sf.BayesClassifier(keep=10).fit(x, y, sample_weight=w)
+        there = sf.BayesClassifier(keep=10).fit(put(x), put(y), sample_weight=w)
+        assert there.statistics_ == here.statistics_
+
+
+def test_only_kept_rows_and_statistics_of_a_table_are_copied_to_the_host(device: HostDevice) -> None:
+    x, y = RNG.normal(size=(60_000, 4)), RNG.integers(0, 2, 60_000)
+    there = sf.BayesClassifier(keep=200, limit=64, structure="columns").fit(put(x), put(y))
+    there.predict(put(x))
+    assert device.to_host_bytes < 40_000  # of 1.9 MB
+
+
+def test_what_tables_on_a_device_cannot_be_is_refused_by_name() -> None:
+    x, y = np.round(RNG.normal(size=(60, 3)), 1), np.arange(60) % 2
+    there = put(x)
+    for families, match in (
+        ({("x0", "x1"): sf.MultivariateGaussian()}, r"Columns \['x0', 'x1'\] share a family.*cupy.asnumpy"),
+        ({"x1": sf.Categorical()}, "Column 'x1' is read as categories.*cupy.asnumpy"),
+        ({"x7": sf.Gaussian()}, "There is no column 'x7'"),
+        ({"x0": sf.Poisson()}, "Negative values.*column 'x0'"),
+    ):
+        with pytest.raises((InvalidDataError, RefusedValueError), match=match):
+            sf.BayesClassifier(families).fit(there, y)
+    with pytest.raises(InvalidDataError, match="limit=None keeps all values"):
+        sf.BayesClassifier(limit=None).fit(there, y)
+    with pytest.raises(InvalidDataError, match="without on_gpu"):
+        sf.BayesClassifier().fit(gpu.on_gpu(x), y)
+    with pytest.raises(InvalidDataError, match="toarray"):
+        sf.BayesClassifier().fit(put(sp.csr_array(x)), y)
+    with pytest.raises(InvalidDataError, match=r"cupy\.asnumpy"):
+        sf.BayesClassifier().fit(there, put(y), unlabelled="learn")
+    known = sf.BayesClassifier().fit(there, y)
+    with pytest.raises(ValueError, match="2 features"):
+        known.predict(put(x[:, :2]))
+    before = known.statistics_
+    x[17, 1] = np.inf
+    for ask in (lambda: known.partial_fit(put(x), y), lambda: known.predict(put(x))):
+        with pytest.raises(InfiniteValueError, match=r"'x1'.*row 17|row 17.*'x1'"):
+            ask()
+    assert known.statistics_ == before
+
+
+def test_a_column_that_numbers_the_rows_and_an_empty_one_are_left_out_as_on_the_host() -> None:
+    rows = np.column_stack([np.arange(80), RNG.integers(0, 5, 80), np.arange(80) % 2])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        here, there = sf.BayesClassifier().fit(rows, rows[:, 2]), sf.BayesClassifier().fit(put(rows), rows[:, 2])
+    assert str(there.schema_) == str(here.schema_)
+    gaps = np.where(np.arange(3) == 1, np.nan, rows.astype(np.float64))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        here, there = sf.BayesClassifier().fit(gaps, rows[:, 2]), sf.BayesClassifier().fit(put(gaps), rows[:, 2])
+    assert str(there.schema_) == str(here.schema_)
+
+
+def test_kernel_densities_far_from_all_points_are_those_of_the_host() -> None:
+    x, y = RNG.normal(size=(400, 1)), np.arange(400) % 2
+    known = sf.BayesClassifier({"x0": sf.Kernel()}, calibrate=False).fit(x, y)
+    rows = np.array([[0.0], [np.nan], [40.0], [-1e4], [1e200]])
+    wanted = known.predict_joint_log_proba(rows)
+    np.testing.assert_allclose(get(known.predict_joint_log_proba(put(rows))), wanted, rtol=1e-10)
 
 
 # ---- what follows from statistics

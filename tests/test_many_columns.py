@@ -12,9 +12,12 @@ import pytest
 import suffice as sf
 from suffice.core.errors import InfiniteValueError, InvalidDataError, LeftOutWarning, MismatchError
 from suffice.core.frames import as_frame, row_hashes
-from suffice.core.statistics import Cells, Moments
+from suffice.core.statistics import Batch, Cells, Moments
 from suffice.core.statistics.cells import moments_of_columns
-from suffice.families import together
+from suffice.families import Gaussian, together
+from suffice.families.choose import Automatic
+from suffice.families.product import Block
+from suffice.model import features
 
 COLUMNS = 40
 WORDS = np.array(["ash", "beech", "cedar", "elm", "fir"])
@@ -154,3 +157,35 @@ def test_a_wide_table_with_a_name_twice_is_refused() -> None:
     columns = [np.zeros(2)] * 300
     with pytest.raises(InvalidDataError, match="Two columns are named 'x0'"):
         as_frame(pa.table(columns, names=[f"x{j % 299}" for j in range(300)]))
+
+
+@pytest.mark.parametrize("kind", ["numbers", "gaps", "outliers"])
+def test_gaussian_columns_left_out_together_are_those_left_out_one_by_one(kind: str) -> None:
+    x, y = _table(kind, 90)
+    family, codes, weight = Gaussian(learn="predictive"), y.astype(np.int32), np.where(y == 1, 0.5, 1.0)
+    moments = Moments.of(x, codes, 3, weight)
+    found = family.columns_leave_one_out(moments, x, codes, weight)
+    some = [j for j, each in enumerate(found) if each is not None]
+    assert some == [j for j in range(COLUMNS) if kind != "outliers" or j % 5]
+    for j in some:
+        own = Moments.of(x[:, [j]], codes, 3, weight)
+        alone = family.leave_one_out(own, family.estimate(own), x[:, [j]], codes, weight)
+        np.testing.assert_allclose(found[j], alone, rtol=1e-10, atol=1e-10)
+
+
+def test_scores_of_many_numbers_are_those_of_each_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, _ = _numbers(60)
+    x[3, 5], x[:, 7], x[:, 9] = np.nan, 1.0, np.round(x[:, 9])
+    blocks = [Block((f"x{j}",), Automatic()) for j in range(COLUMNS)]
+    batch = Batch(tuple(x[:, [j]] for j in range(COLUMNS)), len(x))
+    monkeypatch.setattr(features, "MOST", COLUMNS - 5)  # there are more numbers than have scores
+    found = features.Features.fit(blocks, batch, np.ones(len(x)))
+    monkeypatch.setattr(features, "_scored", lambda *_: {})
+    alone = features.Features.fit(blocks, batch, np.ones(len(x)))
+    assert [column.name for column in found.columns] == [column.name for column in alone.columns]
+    assert len(found.columns) == COLUMNS - 5
+    for a, b in zip(found.columns, alone.columns, strict=True):
+        assert isinstance(a, features.NumberFeatures)
+        assert isinstance(b, features.NumberFeatures)
+        np.testing.assert_allclose([a.mean, a.deviation], [b.mean, b.deviation], rtol=1e-12)
+        assert a.sizes == b.sizes

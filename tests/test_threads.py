@@ -15,6 +15,7 @@ from sklearn.base import clone
 
 import suffice as sf
 from attacks.targets import estimator_classes, make, rows_for
+from suffice import _core
 from suffice.estimators._threads import _locks, lock_of
 from suffice.naive_bayes import GaussianNB, MultinomialNB
 
@@ -227,3 +228,23 @@ def test_a_bag_of_words_that_is_fitted_again_answers_with_one_of_its_vocabularie
             assert bag.transform(["red two"]).toarray().tobytes() in expected
 
     together(refit, ask, ask)
+
+
+def test_texts_that_are_read_while_others_are_added_are_those_of_one_moment():
+    for _ in range(20):
+        texts, sizes = _core.Texts(), []
+
+        def add(texts=texts):
+            with suppress(ValueError):  # once they are read, none is added
+                for i in range(50):
+                    texts.add_strings((f"word {i} é",) * 20)
+
+        def read(texts=texts, sizes=sizes):
+            while not sizes:
+                n = len(texts)
+                with suppress(ValueError):  # the output is too short for those that were added since
+                    texts.hashes(np.empty(n, np.uint64))
+                    sizes.append(n)
+
+        together(add, add, add, read)
+        assert sizes == [len(texts)]

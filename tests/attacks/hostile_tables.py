@@ -484,7 +484,9 @@ def _of_type(rng: Random, kind: Any, rows: int) -> Any:
         some = _of_type(rng, kind.value_type, 3)
         return pa.DictionaryArray.from_arrays(pa.array(rng.integers(0, 3, rows), kind.index_type), some)
     if pa.types.is_run_end_encoded(kind):
-        return pa.compute.run_end_encode(_of_type(rng, kind.value_type, rows))
+        ends = np.unique(np.append(rng.integers(1, rows + 1, 3), rows)) if rows else np.zeros(0, int)
+        runs = pa.array(ends, kind.run_end_type)
+        return pa.RunEndEncodedArray.from_arrays(runs, _of_type(rng, kind.value_type, len(ends)))
     return pa.array([None if rng.random() < 0.1 else _value(kind, int(rng.integers(3))) for _ in range(rows)], kind)
 
 

@@ -51,7 +51,8 @@ def test_answers_are_appended_also_to_no_rows():
     case = CASES["GaussianNB"]
     local = case.local()
     answer = Answer(local._predictor(), "predict_log_proba").to_bytes()
-    told, none = (workers.append(answer, arrow(table)) for table in (case.table(), case.table().iloc[:0]))
+    rows = arrow(case.table())
+    told, none = (workers.append(answer, part) for part in (rows, rows.slice(0, 0)))
     assert told.column_names[-4:] == ["prediction", "log_probability a", "log_probability b", "log_probability rare"]
     assert none.num_rows == 0
     assert none.schema.types == told.schema.types

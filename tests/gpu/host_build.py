@@ -64,7 +64,9 @@ class HostKernels:
                 assert arg.ndim < 2 or arg.shape[-1] == 1 or arg.strides[-1] == arg.itemsize, f"{name} reads rows"
                 held.append(ctypes.c_void_p(arg.ctypes.data))
             else:
-                kind = {"i4": ctypes.c_int32, "i8": ctypes.c_int64, "u8": ctypes.c_uint64, "f8": ctypes.c_double}[arg.dtype.str[1:]]
+                kind = {"i4": ctypes.c_int32, "i8": ctypes.c_int64, "u8": ctypes.c_uint64, "f8": ctypes.c_double}[
+                    arg.dtype.str[1:]
+                ]
                 held.append(kind(arg.item()))
         places = (ctypes.c_void_p * len(held))(*(ctypes.addressof(each) for each in held))
         x, y = (*grid, 1)[:2]

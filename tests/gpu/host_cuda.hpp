@@ -13,6 +13,7 @@
 #define SUFFICE_HOST
 #define __global__
 #define __device__ static
+#define __noinline__
 #define __launch_bounds__(...)
 #define __align__(n) alignas(n)
 #define SHARED_MEMORY(name) unsigned char* const name = host::shared
@@ -179,6 +180,10 @@ template <class T>
 static T __shfl_up_sync(unsigned, T value, unsigned step) {
     const unsigned lane = host::running % 32;
     return host::exchange(value, [=](auto of) { return of(lane >= step ? lane - step : lane); });
+}
+static int __float2int_rd(float x) {
+    const float low = std::floor(x), most = 2147483648.0f;
+    return low >= most ? 2147483647 : low < -most ? -2147483647 - 1 : low == low ? int(low) : 0;
 }
 static int __ffs(unsigned bits) { return __builtin_ffs(int(bits)); }
 static int __popc(unsigned bits) { return __builtin_popcount(bits); }

@@ -24,7 +24,10 @@ def same_options(a: Any, b: Any) -> bool:
         return all(same_options(value, theirs[name]) for name, value in mine.items())
     if isinstance(a, tuple) and isinstance(b, tuple):  # their parts may differ in shape
         return len(a) == len(b) and all(map(same_options, a, b))
-    return a is b or np.array_equal(np.asarray(a), np.asarray(b))
+    if a is b:
+        return True
+    a, b = np.asarray(a), np.asarray(b)
+    return a.shape == b.shape and bool(np.all(a == b))  # array_equal of NumPy 2.0 fails with a number and a string
 
 
 class Record(Registered):

@@ -121,11 +121,11 @@ def is_column(y: Any) -> bool:
 
 def _from_column(column: Any) -> Values:
     """Read a Series or an Arrow array: numbers and times as NumPy holds them, all else as a list of objects."""
-    try:
-        array = np.asarray(column)
+    dtype = getattr(column, "dtype", getattr(column, "type", None))
+    try:  # Polars before 2 panics about integers of 128 bits
+        array = np.empty(0, dtype=object) if str(dtype) in ("Int128", "UInt128") else np.asarray(column)
     except Exception:  # each library has errors of its own for types that NumPy lacks
         array = np.empty(0, dtype=object)
-    dtype = getattr(column, "dtype", getattr(column, "type", None))
     dtype = getattr(dtype, "value_type", getattr(getattr(dtype, "categories", None), "dtype", dtype))
     zone = getattr(dtype, "tz", None) or getattr(dtype, "time_zone", None)
     if array.dtype.kind in "biufmM" and zone is None:

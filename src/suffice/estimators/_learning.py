@@ -286,7 +286,8 @@ class Learning(Fitted):
         """Compare the columns of an array that is not on the host with those of the training rows, or note them."""
         if self._form not in ("numbers", "categories"):
             raise InvalidDataError(
-                f"{type(self).__name__} learns from texts, which lie on the host: copy them there, such as by cupy.asnumpy"
+                f"{type(self).__name__} learns from texts, which lie on the host: copy them there, such as by "
+                "cupy.asnumpy"
             )
         check_columns(self, X, reset=reset)
 

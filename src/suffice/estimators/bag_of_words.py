@@ -346,7 +346,7 @@ class BagOfWords(CountVectorizer):  # type: ignore[misc]  # scikit-learn has no 
 
     def get_stop_words(self) -> frozenset[str] | None:
         """Return the stop words. Those of a language are also given as they are read from texts."""
-        return None if self.stop_words is None else self._tokenization().stop_list
+        return None if self.stop_words is None else frozenset(self._tokenization().stop_list)
 
     def build_analyzer(self) -> Callable[[Any], list[str]]:
         """Return a function from a document to its features. Words are stemmed before they are joined."""

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from suffice.core.arrays import Array, refuse_infinite
 from suffice.core.errors import InvalidDataError, InvalidOptionError, SingularCovarianceError
+from suffice.core.parallel import in_threads
 from suffice.core.priors import ClassPrior
 from suffice.core.statistics import Scatter
 from suffice.estimators._documentation import estimator
@@ -359,8 +360,12 @@ class QuadraticDiscriminantAnalysis(_DiscriminantAnalysis):
         if alone.any():
             label = labels[np.argmax(alone)]
             raise InvalidDataError(f"y has only 1 sample in class {label}, covariance is ill defined.")
-        for label, covariance, weight in zip(labels, self._distribution.estimated, self.class_count_, strict=True):
-            if not _exceeds(covariance, self.tol):
+        covariances = self._distribution.estimated
+        work = covariances.size * len(covariances[0]) // 8
+        with one_blas_thread(len(covariances[0])):
+            exceed = in_threads(lambda covariance: _exceeds(covariance, self.tol), covariances, work)
+        for label, fits, weight in zip(labels, exceed, self.class_count_, strict=True):
+            if not fits:
                 raise SingularCovarianceError(self._why_singular(label, weight))
 
     def _why_singular(self, label: Any, weight: float) -> str:
@@ -395,8 +400,7 @@ class QuadraticDiscriminantAnalysis(_DiscriminantAnalysis):
 def _exceeds(covariance: Array, tol: float) -> bool:
     """Tell whether every eigenvalue is above `tol`, by trying to factorize what is above it."""
     try:
-        with one_blas_thread(len(covariance)):
-            np.linalg.cholesky(covariance - tol * np.eye(len(covariance)))
+        np.linalg.cholesky(covariance - tol * np.eye(len(covariance)))
     except np.linalg.LinAlgError:
         return False
     return True

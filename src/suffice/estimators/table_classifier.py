@@ -257,6 +257,8 @@ class BayesClassifier(CalibratedClassifier):
 
     def _as_frame(self, X: Any, reset: bool = False) -> Frame:
         """Read a table. Arrays without names are checked by scikit-learn's rules."""
+        if engines.is_on_device(X):
+            raise InvalidDataError("This is not computed on a GPU: copy the rows to the host, such as by cupy.asnumpy")
         if _is_array(X):
             rows = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
             return as_frame(rows, None if reset else self._schema.columns or None)  # by their position

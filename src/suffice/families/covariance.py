@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from suffice import _core
 from suffice.core.arrays import Array, Codes, Dense
 from suffice.core.errors import InvalidDataError, InvalidOptionError
+from suffice.core.parallel import in_threads
 from suffice.core.statistics import Moments, Sample, Scatter
 
 LOG_2PI = float(np.log(2.0 * np.pi))
@@ -163,30 +164,43 @@ def raised(covariance: Array, least: Array, floor: float) -> Positive:
     """
     if not np.isfinite(covariance).all():
         raise InvalidDataError("A covariance is too large for float64: rescale the columns or the weights")
-    variance = diagonals(covariance)
+    columns = len(least)
+    work = len(covariance) * columns**3 // 8
+    each = in_threads(lambda matrix: _raised_one(matrix, least, floor), covariance, work)
+    positive = covariance if all(matrix is None for matrix, _, _ in each) else covariance.copy()
+    factor, rank = np.empty_like(covariance), np.empty(len(covariance), np.int64)
+    for m, (matrix, root, own) in enumerate(each):
+        factor[m], rank[m] = root, own
+        if matrix is not None:
+            positive[m] = matrix
+    return Positive(positive, factor, covariance, rank)
+
+
+def _raised_one(covariance: Array, least: Array, floor: float) -> tuple[Array | None, Array, int]:
+    """Return one covariance that was raised, None if it is as it was; the factor of it, and the rank before."""
+    variance = np.diagonal(covariance)
     constant = variance <= least
     scale = np.sqrt(np.where(constant, least, variance))
-    scales = scale[:, :, None] * scale[:, None, :]
+    scales = np.outer(scale, scale)
     correlation = covariance / scales
-    correlation[constant[:, :, None] | constant[:, None, :]] = 0.0
-    correlation[:, np.arange(len(least)), np.arange(len(least))] = 1.0
-    rank = (~constant).sum(axis=1)
+    correlation[constant] = 0.0
+    correlation[:, constant] = 0.0
+    np.fill_diagonal(correlation, 1.0)
+    rank, changed = int((~constant).sum()), bool(constant.any())
     try:
         factor = np.linalg.cholesky(correlation)
-        low = diagonals(factor).min(axis=1, initial=1.0) ** 2 < 4.0 * floor  # a pivot bounds the least eigenvalue
+        low = np.diagonal(factor).min(initial=1.0) ** 2 < 4.0 * floor  # a pivot bounds the least eigenvalue
     except np.linalg.LinAlgError:
-        factor, low = np.zeros_like(correlation), np.ones(len(correlation), dtype=bool)
-    for m in np.flatnonzero(low):
-        values, vectors = np.linalg.eigh(correlation[m])
+        factor, low = correlation, True
+    if low:
+        values, vectors = np.linalg.eigh(correlation)
         # A constant column has the eigenvalue 1 here, but does not count for the rank.
-        rank[m] = (values > floor).sum() - constant[m].sum()
+        rank, changed = int((values > floor).sum() - constant.sum()), True
         if (values < floor).any():
-            correlation[m] = (vectors * np.maximum(values, floor)) @ vectors.T
-            correlation[m] = 0.5 * (correlation[m] + correlation[m].T)
-        factor[m] = np.linalg.cholesky(correlation[m])
-    if not low.any() and not constant.any():
-        return Positive(covariance, factor * scale[:, :, None], covariance, rank)
-    return Positive(correlation * scales, factor * scale[:, :, None], covariance, rank)
+            correlation = (vectors * np.maximum(values, floor)) @ vectors.T
+            correlation = 0.5 * (correlation + correlation.T)
+        factor = np.linalg.cholesky(correlation)
+    return correlation * scales if changed else None, factor * scale[:, None], rank
 
 
 TOLERANCE, MOST_ROUNDS = 1e-9, 2000  # of EM: the largest change of a correlation, and the number of rounds

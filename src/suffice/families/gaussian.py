@@ -10,6 +10,7 @@ import numpy as np
 from suffice import _core
 from suffice.core.arrays import Array, Codes, Dense, Mask, Values, refuse_at
 from suffice.core.errors import InvalidOptionError
+from suffice.core.parallel import in_threads
 from suffice.core.priors import NormalInverseGamma
 from suffice.core.special import log_rising
 from suffice.core.statistics import Moments
@@ -177,24 +178,55 @@ class Gaussian(Family[Moments]):
                 out[rows] += self._left_out_by_kernel(moments.of_some(others), some[:, others], own, w, likely)
         return out
 
+    def columns_leave_one_out(
+        self, moments: Moments, x: Dense, codes: Codes, weight: Array | None
+    ) -> list[Array | None]:
+        """Leave rows out of every column by itself, (rows, classes) each.
+
+        It is None for a column in which a row outweighs the others, or is infinite, and without a kernel.
+        """
+        if not (self._variance_option == "class" and self._is_student):
+            return [None] * moments.n_columns
+        lossy: Mask = np.asarray(_outweighs(moments, x, codes, weight).any(axis=0))
+        strength, shape = self._strengths
+        origin, *terms = self._student_terms(moments)
+        weights, mean, squares = (np.ascontiguousarray(term.T)[:, :, None] for term in terms)  # of each column
+
+        def left_out(j: int) -> Array | None:
+            if lossy[j]:
+                return None
+            out = np.empty((x.shape[0], len(moments.mean)))
+            own = origin[j : j + 1], weights[j], mean[j], squares[j]
+            infinite = _core.student_leave_one_out(x[:, j : j + 1], codes, weight, strength, shape, *own, out)
+            return out if infinite < 0 else None
+
+        return in_threads(left_out, range(moments.n_columns), x.size * len(moments.mean))
+
+    @property
+    def _strengths(self) -> tuple[float, float]:
+        assert self.prior is not None, "Student's t has a prior"
+        return float(self.prior.strength), float(self.prior.shape)
+
+    @staticmethod
+    def _student_terms(moments: Moments) -> tuple[Array, Array, Array, Array]:
+        """Return the origin of each column, and weights, means relative to it and squares, (classes, columns) each."""
+        weights, mean, squares = (np.ascontiguousarray(a) for a in (moments.weight, moments.mean, moments.squares))
+        origin = moments.pooled().mean[0]
+        lost = 0.0 if moments.rest is None else moments.rest[:, 1]
+        return origin, weights, np.where(weights > 0, mean - origin + lost, 0.0), squares
+
     def _left_out_by_kernel(
         self, moments: Moments, x: Dense, codes: Codes, weight: Array | None, likely: bool
     ) -> Array:
         out = np.empty((x.shape[0], len(moments.mean)))
-        weights, mean, squares = (np.ascontiguousarray(a) for a in (moments.weight, moments.mean, moments.squares))
         if likely:
+            weights, mean, squares = (np.ascontiguousarray(a) for a in (moments.weight, moments.mean, moments.squares))
             infinite = _core.gaussian_leave_one_out(
                 x, codes, weight, self.var_smoothing, self.least_variance(moments), weights, mean, squares, out
             )
         else:
-            assert self.prior is not None
-            origin = moments.pooled().mean[0]
-            lost = 0.0 if moments.rest is None else moments.rest[:, 1]
-            near = np.where(weights > 0, mean - origin + lost, 0.0)
-            strength, shape = float(self.prior.strength), float(self.prior.shape)
-            infinite = _core.student_leave_one_out(
-                x, codes, weight, strength, shape, origin, weights, near, squares, out
-            )
+            terms = self._student_terms(moments)
+            infinite = _core.student_leave_one_out(x, codes, weight, *self._strengths, *terms, out)
         refuse_at(infinite, x)
         return out
 

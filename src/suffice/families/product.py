@@ -31,7 +31,7 @@ from suffice.families.choose import Automatic, ChosenByCells, decide
 from suffice.families.found_columns import FoundColumn
 from suffice.families.logarithms import log_ratio
 from suffice.families.pair_plan import PairPlan
-from suffice.families.together import Together, groups
+from suffice.families.together import Together, each_left_out, groups
 from suffice.formulas import Constant, Missing, Term, Where, X
 
 KEPT = 20_000  # rows that are kept where it is not said how many
@@ -377,7 +377,12 @@ class Product(Family[Blocks]):
         silent = [j for j, block in enumerate(blocks) if relative and not block[2].votes]
         for j in silent:  # so little work that threads would be more
             left_out(j)
-        voting = sorted(set(range(len(blocks))).difference(silent))
+        known = each_left_out(
+            {j: b[2] for j, b in enumerate(blocks)}, Batch(tuple(b[3] for b in blocks), x.n), codes, weight
+        )
+        for j, part in known.items():
+            out[j] = part
+        voting = sorted(set(range(len(blocks))).difference(silent, known))
         in_threads(left_out, voting, len(codes) * len(voting))
         return out
 

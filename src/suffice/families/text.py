@@ -358,7 +358,7 @@ class TextDistribution(Distribution):
         return {
             "column": column,
             "words": self.vocabulary.names.tolist(),
-            "how": reading | {"least": least, "most": most, "stop": sorted(tokens.stop_list)},
+            "how": reading | {"least": least, "most": most, "stop": list(tokens.stop_list)},
             "weighting": {"term": self.weighting.term, "norm": self.weighting.norm},
             **self.event.to_page(tokens.n_sizes),
         }

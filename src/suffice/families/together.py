@@ -7,7 +7,7 @@ and left out by a few calls of kernels, and not one by one.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,7 +18,9 @@ from suffice.core.statistics import Batch
 from suffice.families._base import Distribution
 from suffice.families.choose import Chosen
 from suffice.families.chosen import Choice, ChosenDistribution
+from suffice.families.gaussian import Gaussian
 
+FEW = 16  # Gaussian columns, from which on they are left out together
 MANY = 256  # columns of a kind, from which on they are taken together: a few have kernels of their own
 
 
@@ -68,6 +70,27 @@ class Together:
             return self.log_density(x)
         choice = self.choice
         return choice.family.leave_one_out(choice.statistic, self.fitted, self._rows(x), codes, weight)
+
+
+def each_left_out(parts: Mapping[int, Distribution], x: Batch, codes: Codes, weight: Array | None) -> dict[int, Array]:
+    """Compute the log-density of each Gaussian column without the row, (rows, classes), where there are many of them.
+
+    `parts` are distributions of blocks by their places. Those of other kinds are left out, and columns in which a row
+    outweighs the others.
+    """
+    some = {j: part for j, part in parts.items() if isinstance(part, ChosenDistribution) and _is_gaussian(part)}
+    if len(some) < FEW:
+        return {}
+    choice = Together(tuple(some), tuple(some.values())).choice
+    assert isinstance(choice.family, Gaussian), "that is their kind"
+    found = choice.family.columns_leave_one_out(
+        choice.statistic, choice.read([x.parts[j] for j in some]), codes, weight
+    )
+    return {j: each for j, each in zip(some, found, strict=True) if each is not None}
+
+
+def _is_gaussian(part: ChosenDistribution) -> bool:
+    return part.votes and isinstance(part.chooser, Chosen) and part.decided.family == "student"
 
 
 def groups(parts: Sequence[Distribution]) -> tuple[tuple[Together, ...], tuple[int, ...]]:

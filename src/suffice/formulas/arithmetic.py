@@ -285,13 +285,13 @@ class Bumps(Formula):
 
     def on(self, rows: Environment) -> Array:
         """Sum over all terms."""
-        return self.sum_at(self.of.on(rows)[:, :, None])
+        return self.sum_at(self.of.on(rows)[:, :, None], rows.own)
 
-    def sum_at(self, x: Any) -> Array:
+    def sum_at(self, x: Any, own: Callable[..., Array] = np.asarray) -> Array:
         """Sum over all terms at numbers, whose last axis is that of the terms, or at one number."""
-        z = (x - self.centre) / self.width
+        z = (x - own(self.centre)) / own(self.width)
         np.minimum(np.maximum(z, -MOST_WIDTHS, out=z), MOST_WIDTHS, out=z)
-        return _log_sum(self.height - 0.5 * z * z)
+        return _log_sum(own(self.height) - 0.5 * z * z)
 
     def spelled_out(self) -> LogSumExp:
         """Return the same in simpler nodes."""
@@ -303,4 +303,5 @@ def _log_sum(terms: Array) -> Array:
     """Compute log Σ exp over the last axis; −inf if all terms are."""
     top = terms.max(axis=-1)
     safe = np.where(np.isinf(top), 0.0, top)
-    return np.asarray(safe + np.log(np.exp(terms - safe[..., None]).sum(axis=-1)))
+    found: Array = safe + np.log(np.exp(terms - safe[..., None]).sum(axis=-1))
+    return found

@@ -130,8 +130,10 @@ class TimesLog(Formula):
     def on(self, rows: Environment) -> Array:
         """Multiply; the result is −inf where p is 0 and x is not."""
         x = self.of.on(rows)
-        out = x * self.log
-        return np.where(self.impossible & (x > NEAR_ZERO), -np.inf, out) if self.impossible.any() else out
+        out = x * rows.own(self.log)
+        if not self.impossible.any():
+            return out
+        return np.where((rows.own(self.p) <= 0) & (x > NEAR_ZERO), -np.inf, out)
 
     def spelled_out(self) -> Formula:
         """Return the same in simpler nodes."""

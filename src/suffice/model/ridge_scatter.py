@@ -28,7 +28,7 @@ from suffice.model.tempered_loss import tempered_loss
 
 SHRINKAGES = (1e-4, 1e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, 3.0)
 PULL = 1.0  # the weight of the row at the mean of all rows that draws the mean of every class
-SUMMED, TURNED = 512, 256  # rows that are summed or turned at a time: enough blocks for many threads
+SUMMED, TURNED = (256, 1024), 256  # rows that are summed, fewest and most, or turned at a time
 JUDGES, FEWEST, ENTRIES = 4096, 1024, 1 << 16  # rows that judge a shrinkage: fewer if there are many classes
 FEW_CLASSES = 32  # up to which sums of classes are a product of matrices
 LEAST_SPREAD = 1e-10  # of the largest eigenvalue: less is rounding
@@ -56,7 +56,8 @@ class RidgeScatter:
     def of(cls, x: Array | Single, codes: Codes, weight: Array, classes: int) -> RidgeScatter:
         """Sum rows of features, (rows, features), which are overwritten by x − c of their class."""
         n: Array = np.asarray(np.bincount(codes, weights=weight, minlength=classes), np.float64)
-        blocks, unit = _blocks(len(codes), SUMMED), float(weight.max())
+        blocks = _blocks(len(codes), int(np.clip(len(codes) // 4, *SUMMED)))
+        unit = float(weight.max())
         share = (weight / unit).astype(x.dtype)  # which float32 can hold
 
         def sums_of(rows: slice) -> Array:

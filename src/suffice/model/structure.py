@@ -34,7 +34,7 @@ from suffice.families.chosen import ChosenDistribution, SilentDistribution
 from suffice.families.logarithms import log_ratio
 from suffice.families.pair_plan import PairPlan
 from suffice.families.product import Block, Product, ProductDistribution
-from suffice.families.together import Together
+from suffice.families.together import Together, each_left_out
 from suffice.formulas import ForGaps, Term
 from suffice.model.calibration import Calibration
 from suffice.model.experts import Expert
@@ -420,7 +420,9 @@ class Parts:
             family, statistic = self.family.blocks[j].family, self.learned.estimated.statistic.parts[j]
             return family.leave_one_out(statistic, own[j], x.parts[j], codes, unit)
 
-        return dict(zip(own, in_threads(left_out, own, len(codes) * len(own)), strict=True))
+        known = each_left_out(own, x, codes, unit)
+        rest = [j for j in own if j not in known]
+        return known | dict(zip(rest, in_threads(left_out, rest, len(codes) * len(rest)), strict=True))
 
     @property
     def expert_rows(self) -> slice:

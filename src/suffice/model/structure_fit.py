@@ -36,7 +36,8 @@ ENOUGH_ROWS = 5000  # that exponents are fitted on, if there are so many
 MOST_CELLS = 1 << 21  # rows × classes that are scored: fewer rows tell enough where classes are many
 LEAST = np.log(1e-12)  # lower bound of a log-prior
 WORTH = 2.0  # standard errors of the log-loss that cosines must gain
-BLOCKS_AT_ONCE = 64  # whose evidence is computed at a time, where only their sum is needed
+ENTRIES = 1 << 15  # of columns that are judged together
+BLOCKS_AT_ONCE = 256  # whose evidence is computed at a time, where only their sum is needed
 NEGLIGIBLE = 0.02  # a member of the pool with less weight is left out
 KNOWN_GAPS = 0.01  # the share of rows with a gap in a column from which on experts know what it means,
 LEAST_GAPS = 20  # and how many there must be
@@ -75,7 +76,12 @@ def _fit_structure(learned: Learned, name: StructureName) -> Structure | None:
         """Return the evidence of blocks and found columns, which vote where the other folds say so."""
         found = dict(zip(places, parts.columns_left_out(rows, codes[some], unit[some], places), strict=True))
         found |= parts.silent_left_out(rows, codes[some], unit[some], places)
-        each = in_threads(lambda part: relative(bounded(part)), found.values(), len(found) * len(some) * classes)
+
+        def compared(parts: list[Array]) -> list[Array]:
+            return np.split(relative(bounded(np.concatenate(parts))), len(parts), axis=1)
+
+        several = in_threads(compared, pool.several(list(found.values())), len(found) * len(some) * classes)
+        each = [part for parts in several for part in parts]
         pool.choose_by_others(each)
         return each
 
@@ -187,6 +193,11 @@ class Pool:
         """State a fit of exponents."""
         return LogLinear(parts, self.log_prior, self.codes, self.weight, start, np.full(parts.shape[2], penalty))
 
+    def several(self, columns: list[Array]) -> list[list[Array]]:
+        """Divide columns of few rows into some that are worth a call of NumPy together."""
+        size = max(1, ENTRIES // self.log_prior.size)
+        return [columns[lo : lo + size] for lo in range(0, len(columns), size)]
+
     def choose_by_others(self, columns: list[Array]) -> None:
         """Let the other folds choose for each fold which columns vote; `columns` are evidence, (classes − 1, rows).
 
@@ -197,16 +208,17 @@ class Pool:
         base, starts = log_losses(self.log_prior, self.codes), [fold.start for fold in folds]
         weight = w.sum() - np.add.reduceat(w, starts)  # of the other folds
 
-        def choose(part: Array) -> None:
-            gain = base - log_losses(self.log_prior + part, self.codes)
-            mean = (w @ gain - np.add.reduceat(w * gain, starts)) / weight
-            square = (w @ gain**2 - np.add.reduceat(w * gain**2, starts)) / weight
+        def choose(some: list[Array]) -> None:  # several columns at a time, as rows one after the other
+            scores = np.concatenate([self.log_prior + part for part in some], axis=1)
+            gain = base - log_losses(scores, np.tile(self.codes, len(some))).reshape(len(some), -1)
+            own, squares = (np.add.reduceat(w * each, starts, axis=1) for each in (gain, gain**2))
+            mean, square = ((each.sum(axis=1, keepdims=True) - each) / weight for each in (own, squares))
             error = np.sqrt(np.maximum(square - mean**2, 0.0) / weight)
-            for fold, silent in zip(folds, mean <= MARGIN * error, strict=True):
-                if silent:
-                    part[:, fold] = 0.0
+            for part, silent in zip(some, mean <= MARGIN * error, strict=True):
+                for k in np.flatnonzero(silent):
+                    part[:, folds[k]] = 0.0
 
-        in_threads(choose, columns, len(columns) * self.log_prior.size)
+        in_threads(choose, self.several(columns), len(columns) * self.log_prior.size)
 
     def naive(self, whole: Array, columns: int, blocks: int) -> Member:
         """One exponent for the sum of the first columns, which are those of `blocks`."""

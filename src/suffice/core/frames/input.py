@@ -424,7 +424,6 @@ def _tidy(column: Column) -> Column:
     dictionaries of such values become plain ones.
     """
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     if not isinstance(column, pa.ChunkedArray):
         column = pa.chunked_array([column])
@@ -432,7 +431,7 @@ def _tidy(column: Column) -> Column:
     if isinstance(held, pa.BaseExtensionType):
         return _tidy(pa.chunked_array([chunk.storage for chunk in column.chunks], type=held.storage_type))
     if pa.types.is_run_end_encoded(held):
-        return _tidy(pa.chunked_array([pc.run_end_decode(c) for c in column.chunks], type=held.value_type))
+        return _tidy(pa.chunked_array([_each_row(runs) for runs in column.chunks], type=held.value_type))
     if pa.types.is_dictionary(held):
         return column if _plain_type(held.value_type) is None else _tidy_dictionary(column)
     plain = _plain_type(held)
@@ -449,6 +448,12 @@ def _plain_type(held: ArrowType) -> ArrowType | None:
         return _plain_type(held.value_type) or held.value_type
     others = {pa.float16(): pa.float32(), pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
     return others.get(held)
+
+
+def _each_row(runs: Column) -> Column:
+    """Return an array of run lengths as one value for each row; Arrow itself decodes fewer types than it takes."""
+    rows = np.arange(runs.offset, runs.offset + len(runs))
+    return runs.values.take(np.searchsorted(runs.run_ends, rows, side="right"))
 
 
 def _tidy_dictionary(column: Column) -> Column:

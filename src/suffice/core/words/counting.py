@@ -246,7 +246,7 @@ def word_totals(
 
 def native(tokenization: Tokenization, replaced: dict[str, str | None] | None = None) -> _core.Tokenization:
     """Make the tokenization that kernels read. `replaced` maps words to what they become, or to None to drop them."""
-    replaced = dict.fromkeys(tokenization.stop_list) if replaced is None else replaced
+    replaced = {**tokenization.stop_list} if replaced is None else replaced
     words = Vocabulary.of({*replaced, *(word for word in replaced.values() if word is not None)})
     read_as = [replaced.get(word, word) for word in words.names]
     target = np.full(len(words), -1, dtype=np.int64)
@@ -284,4 +284,4 @@ def native_for(tokenization: Tokenization, texts: Texts, stem: Stem | None = Non
             raise InvalidTextError(
                 f"The stem of {word!r} is {short!r}: words with white space cannot be joined to others"
             )
-    return native(tokenization, stems | dict.fromkeys(tokenization.stop_list))
+    return native(tokenization, stems | tokenization.stop_list)

@@ -97,15 +97,19 @@ class Tokenization(Registered, stored_as="Reading"):
         return out
 
     @cached_property
-    def stop_list(self) -> frozenset[str]:
-        """The stop words to look for in texts. Words of a named list are preprocessed like texts, given words not."""
+    def stop_list(self) -> dict[str, None]:
+        """The stop words to look for in texts. Words of a named list are preprocessed like texts, given words not.
+
+        They are the keys of a dict: skops before 0.16 stores a set without what is in it.
+        """
         if self.stop_words is None:
-            return frozenset()
+            return {}
         if not isinstance(self.stop_words, str):
-            return frozenset(self.stop_words)
+            return dict.fromkeys(sorted(self.stop_words))
         named = stop_words.named(self.stop_words)
         read = [preprocess(word, self.lowercase, self.strip_accents) for word in named]
-        return named.union(part for word in read for part in WORD.findall(word))  # "c'est" is read as "est"
+        parts = {part for word in read for part in WORD.findall(word)}
+        return dict.fromkeys(sorted(named | parts))  # "c'est" is read as "est"
 
 
 def preprocess(text: str, lowercase: bool = True, strip_accents: Accents | None = None) -> str:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from suffice.core.arrays import Array
 from suffice.core.errors import InvalidDataError
+from suffice.core.parallel import in_threads
 from suffice.core.statistics import Cells
 from suffice.core.statistics.cells import COARSEST, FINEST, edges
 from suffice.core.statistics.sample import Points
@@ -24,12 +25,19 @@ from suffice.engines.gpu.summaries import Labelled, fresh_status, i4, i8, moment
 
 SAMPLE = 1 << 15  # rows that show where values are
 FARTHEST_LEVEL = 900  # of cells that kernels count: their quotients neither overflow nor vanish
+FARTHEST_CELL = 1 << 51  # from 0 of a grid: kernels number cells exactly
+COMMON = 0.9  # the share of distinct values of a column below which some are common
+MARGIN = 1.3  # times the cells that a sample is in: the places of a column
 ASIDE = 1 << 20  # values without a place that are counted on the host, at most
+TOGETHER = 4  # columns that a block counts beside each other, if there is room
+TURNED = 1 << 30  # bytes of columns that are turned at once, otherwise
+TILE = 64  # rows and columns of a tile that is turned
+PLAIN_LEVEL = 100  # of grids whose cells float32 numbers exactly
 PLACES = 2  # times the limit of cells: the places of a table
 FEWEST_PLACES = 256
 INSIDE = 200 << 10  # bytes of shared memory of a block that counts
-BESIDE = 100 << 10  # bytes of which two blocks have room side by side
-COUNTERS = 512  # threads of a block
+BESIDE = 112 << 10  # bytes of which two blocks have room side by side
+COUNTERS, ALONE = 512, 1024  # threads of a block that counts columns beside each other, or one
 MOST_BLOCKS = 1056
 EXACT_GRID, LISTED = 1, 2  # ways that a column is counted, as kernels number them
 COLUMN = np.dtype(
@@ -102,6 +110,7 @@ class CellCounts:
     columns: Any  # what kernels know of each column
     levels: NDArray[np.int64]  # of grids
     values: Array  # of lists
+    common: bool  # whether a column has values that come again and again
     known: Any  # columns and values on the device
     listed: Any
     table: Any  # (columns, classes, places)
@@ -113,7 +122,7 @@ class CellCounts:
     def of(cls, given: Labelled, limit: int) -> CellCounts:
         """Settle how each column is counted, and make room for the counts."""
         xp, (n, d) = given.device.xp, given.rows.shape
-        columns, levels, values = _places(given, limit, max(PLACES * limit, FEWEST_PLACES))
+        columns, levels, values, common = _places(given, limit, max(PLACES * limit, FEWEST_PLACES))
         places = int(columns["width"].max(initial=0))
         places = max(2, places + places % 2)
         return cls(
@@ -122,6 +131,7 @@ class CellCounts:
             columns,
             levels,
             values,
+            common,
             xp.asarray(columns.view(np.uint8)),
             xp.asarray(values if len(values) else np.zeros(1)),
             xp.zeros((d, given.classes, places), np.uint32),
@@ -134,27 +144,38 @@ class CellCounts:
         """Count all rows by the kernel."""
         given, device, xp, rows = self.given, self.given.device, self.given.device.xp, self.given.rows
         assert isinstance(rows, DenseRows), "tables are dense"
-        (n, d), size, classes, places = rows.shape, rows.dtype.itemsize, *self.table.shape[1:]
+        (n, d), size, (classes, places) = rows.shape, rows.dtype.itemsize, self.table.shape[1:]
 
         def bytes_of(together: int) -> int:
             return int((together * classes * places + 1) // 2 * 4)
 
-        most = [k for k in (4, 2, 1) if (k == 1 or d % k == 0) and bytes_of(k) <= min(BESIDE, device.most_shared)]
-        most += [1] if bytes_of(1) <= min(INSIDE, device.most_shared) else []
-        together, inside = (most[0], True) if most else (1, False)
-        aligned, groups = rows.is_aligned(together * size), -(-d // together)
+        beside = d % TOGETHER == 0 and bytes_of(TOGETHER) <= min(BESIDE, device.most_shared)
+        together = TOGETHER if beside else 1
+        inside = bytes_of(together) <= min(INSIDE, device.most_shared)
+        grids = (self.columns["way"] == 0) & (self.levels >= -PLAIN_LEVEL) & (self.levels <= 0)
+        plain = size == 4 and not self.common and bool((grids & (np.abs(self.columns["low"]) < 1 << 29)).all())
+        name = f"{'plain' if plain else 'count'}_cells_f{size * 8}_{together}"
+        aligned, groups = beside and rows.is_aligned(together * size), -(-d // together)
 
         def count(low: int, high: int) -> None:
             x, many = rows.batch(low, high), high - low
-            spans = max(1, min(-(-many // (4 * COUNTERS)), -(-MOST_BLOCKS // groups)))
+            apart = 1
+            if not beside:  # a column by itself is read fastest if it is contiguous
+                turned = xp.empty((d, many), x.dtype)
+                tiles, by_row = (-(-many // TILE), -(-d // TILE)), (x, i8(x.strides[0] // size), i8(many), i4(d))
+                device.launch(f"turn_rows_f{size * 8}", tiles, 256, (*by_row, turned), TILE * (TILE + 1) * size)
+                x, apart = turned, many
+            stride = x.strides[0] // size if beside else 1
+            threads = COUNTERS if beside else ALONE
+            spans = max(1, min(-(-many // (4 * threads)), -(-MOST_BLOCKS // groups)))
             codes = xp.ascontiguousarray(given.codes[low:high])
-            read = (x, i8(x.strides[0] // size), i4(aligned), i8(many), i4(d), codes, i4(classes), i8(-(-many // spans)))
+            read = (x, i8(stride), i8(apart), i4(aligned), i8(many), i4(d), codes, i4(classes), i8(-(-many // spans)))
             to = (self.table, self.many, i8(ASIDE), *self.aside, i8(low), self.status)
-            args = (*read, self.known, self.listed, i4(places), i4(inside), *to)
-            name = f"count_cells_f{size * 8}_{together}"
-            device.launch(name, (spans * groups,), COUNTERS, args, bytes_of(together) if inside else 0)
+            args = (*read, self.known, self.listed, i4(places), i4(self.common), i4(inside), *to)
+            device.launch(name, (spans * groups,), threads, args, bytes_of(together) if inside else 0)
 
-        halving(device, n, rows.rows_at_once(1), count)
+        step = rows.rows_at_once(1)
+        halving(device, n, step if beside else min(step, max(1, TURNED // (size * d))), count)
 
     def cells(self) -> list[Cells]:
         """Make cells of the counts. Columns with too many values that have no place are sorted."""
@@ -164,44 +185,63 @@ class CellCounts:
             given.rows.refuse(infinite)
         counts, left = device.to_host(self.table), device.to_host(self.many).astype(np.int64)
         column, code, value = (device.to_host(each[: min(int(left[0]), ASIDE)]) for each in self.aside)
-        out = []
-        for j, how in enumerate(self.columns):
+
+        def cells_of(j: int) -> Cells | None:
+            """Make the cells of a column; None if it must be sorted."""
+            how = self.columns[j]
             if left[1 + j] and left[0] > ASIDE:
-                out.append(_sorted(given, j, self.limit, None))
-                continue
-            listed = how["way"] == LISTED
-            edge = self.values[how["begin"] : how["end"]] if listed else _edges_of(how, int(self.levels[j]))
-            level = int(self.levels[j]) if how["way"] == 0 else FINEST
-            cells = _cells(edge, counts[j, :, : len(edge)], level, self.limit)
-            if left[1 + j]:
-                own = column == j
-                cells = cells + Cells.of(value[own][:, None], code[own], given.classes, None, None, self.limit)
-            out.append(cells)
-        return out
+                return None
+            if how["way"] == LISTED:
+                points = _listed(self.values[how["begin"] : how["end"]], counts[j])
+                found = Cells((points,), np.array([FINEST], np.int32), self.limit)
+            else:
+                found = _on_grid(how, int(self.levels[j]), counts[j], self.limit)
+            if not left[1 + j] and how["way"] != LISTED:
+                return found
+            own = column == j
+            return found + Cells.of(value[own][:, None], code[own], given.classes, None, None, self.limit)
+
+        made = in_threads(cells_of, range(d), counts.size)
+        return [_sorted(given, j, self.limit, None) if cells is None else cells for j, cells in enumerate(made)]
 
 
-def _edges_of(column: Any, level: int) -> Array:
-    """Return where the cells of a grid begin."""
-    return np.ldexp(column["low"] + np.arange(column["width"], dtype=np.float64), level)
-
-
-def _cells(edge: Array, counts: NDArray[np.uint32], level: int, limit: int) -> Cells:
-    """Make cells of one column of counts, (classes, places), at the least level from `level` on."""
+def _listed(values: Array, counts: NDArray[np.uint32]) -> Points:
+    """Return values with their counts, (classes, places)."""
     codes, place = np.nonzero(counts)
     start = np.searchsorted(codes, np.arange(len(counts) + 1)).astype(np.int64)
-    points = Points(edge[place][:, None] + 0.0, counts[codes, place].astype(np.float64), start)
-    return Cells((points,), np.array([level], np.int32), limit) + Cells.empty(len(counts), 1, limit)
+    return Points(values[place][:, None] + 0.0, counts[codes, place].astype(np.float64), start)
 
 
-def _places(given: Labelled, limit: int, room: int) -> tuple[Any, NDArray[np.int64], Array]:
-    """Settle how each column is counted: what kernels know of it, the level of its grid, and all values of lists."""
+def _on_grid(how: Any, level: int, counts: NDArray[np.uint32], limit: int) -> Cells:
+    """Make cells of counts on a grid, (classes, places), at the least level at which no class has too many."""
+    codes, place = np.nonzero(counts)
+    weight, cell, coarser = counts[codes, place].astype(np.float64), place + how["low"], 0
+    while np.bincount(codes, minlength=1).max(initial=0) > max(limit, 1) and level + coarser < COARSEST:
+        coarser += 1
+        new = np.ones(len(cell), bool)
+        new[1:] = (cell[1:] >> 1 != cell[:-1] >> 1) | (codes[1:] != codes[:-1])
+        first = np.flatnonzero(new)
+        weight, cell, codes = np.add.reduceat(weight, first), cell[first] >> 1, codes[first]
+    start = np.searchsorted(codes, np.arange(len(counts) + 1)).astype(np.int64)
+    with np.errstate(over="ignore"):  # the lowest cell may begin beyond float64
+        edge = np.maximum(np.ldexp(cell.astype(np.float64), level + coarser), np.finfo(np.float64).min) + 0.0
+    points = Points(edge[:, None], weight, start)
+    exact = how["way"] == EXACT_GRID and not coarser
+    return Cells((points,), np.array([FINEST if exact else level + coarser], np.int32), limit)
+
+
+def _places(given: Labelled, limit: int, room: int) -> tuple[Any, NDArray[np.int64], Array, bool]:
+    """Settle how each column is counted: what kernels know of it, the level of its grid, and all values of lists.
+
+    Last, whether a column has values that come again and again.
+    """
     rows = given.rows
     assert isinstance(rows, DenseRows)
     d = rows.shape[1]
     columns, levels = np.zeros(d, COLUMN), np.full(d, FINEST, np.int64)
     columns["way"] = LISTED
     if not rows.shape[0]:
-        return columns, levels, np.empty(0)
+        return columns, levels, np.empty(0), False
     device = given.device
     pooled, own = _samples(given)
     distinct, least = _changes(device, own, own), _least_levels(device, own, limit)
@@ -210,23 +250,27 @@ def _places(given: Labelled, limit: int, room: int) -> tuple[Any, NDArray[np.int
     for j in range(d):
         grid = distinct[j] > limit
         level = int(least[j] if grid else units_of[j])
-        if not np.isfinite(high[j] - low[j]) or abs(level) > FARTHEST_LEVEL:
+        if np.isnan(low[j]) or abs(level) > FARTHEST_LEVEL:
             continue
-        first, last = (int(np.floor(np.ldexp(x, -level))) for x in (low[j], high[j]))
-        need = last - first + 1
-        if (grid or need <= room) and max(abs(first), abs(last)) < 1 << 51:
-            width = int(min(room, need + need // 2 + 8))
-            begin = first - (width - need) // 2 if need <= room else int(np.floor(np.ldexp(middle[j], -level))) - room // 2
-            columns[j] = (2.0**-level, begin, 0 if grid else EXACT_GRID, width, 0, 0)
-            levels[j] = level
-        elif not grid:
+        with np.errstate(over="ignore"):
+            first, last, centre = (np.floor(np.ldexp(x, -level)) for x in (low[j], high[j], middle[j]))
+        need = last - first + 1.0
+        if grid or need <= room:
+            width = min(room, int(min(need, room) * MARGIN) + 8)
+            begin = first - (width - need) // 2 if need <= room else centre - room // 2
+            if abs(begin) < FARTHEST_CELL:
+                columns[j] = (2.0**-level, int(begin), 0 if grid else EXACT_GRID, width, 0, 0)
+                levels[j] = level
+        else:
             values = device.to_host(device.xp.unique(pooled[:, j]))
             values = values[~np.isnan(values)]
             if len(values) <= room:
                 at = sum(map(len, lists))
                 columns[j] = (1.0, 0, LISTED, len(values), at, at + len(values))
                 lists.append(values)
-    return columns, levels, np.concatenate([np.empty(0), *lists])
+    present = device.to_host((pooled == pooled).sum(axis=0))
+    common = bool((_changes(device, pooled, pooled) < COMMON * present).any())
+    return columns, levels, np.concatenate([np.empty(0), *lists]), common
 
 
 def _samples(given: Labelled) -> tuple[Any, Any]:

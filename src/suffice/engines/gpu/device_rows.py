@@ -174,8 +174,8 @@ class DeviceRows(Source):
         """Return the rows of a table, which are dense and on the device."""
         if not isinstance(self.rows, DenseRows) or isinstance(self.rows, HostRows):
             raise InvalidDataError(
-                f"A BayesClassifier reads dense arrays that lie on the GPU: pass X.toarray(), or the array itself without "
-                f"on_gpu, or {ON_THE_HOST}"
+                f"A BayesClassifier reads dense arrays that lie on the GPU: pass X.toarray(), or the array itself "
+                f"without on_gpu, or {ON_THE_HOST}"
             )
         return self.rows
 
@@ -310,9 +310,7 @@ class DeviceRows(Source):
         status = fresh_status(self.device, self.shape[0] * self.shape[1])
         return Asked(self.device, question, prior, xp.asarray(prior), xp.asarray(model.fallback), out, status)
 
-    def _ask_of_table(
-        self, learned: Learned, question: int, relative: bool, calibration: Calibration | None
-    ) -> Any:
+    def _ask_of_table(self, learned: Learned, question: int, relative: bool, calibration: Calibration | None) -> Any:
         """Answer by the densities of columns, or by a structure and calibration."""
         rows, device, xp, family = self._dense_rows(), self.device, self.device.xp, learned.family
         assert isinstance(family, Product), "tables have blocks"
@@ -453,9 +451,7 @@ class DeviceRows(Source):
         rest[np.arange(len(own)), own] = minus(statistics.sums.at(own), Sums(removed, None)).value
         return xp.asarray(learned.prior.log(rest)), which
 
-    def _leave_out_on_host(
-        self, learned: Learned, calibration: Calibration | None, codes: Any, out: Any
-    ) -> None:
+    def _leave_out_on_host(self, learned: Learned, calibration: Calibration | None, codes: Any, out: Any) -> None:
         labels, table = learned.labels[codes], isinstance(learned.family, Product)
         for low, high in spans(self.shape[0], max(1, HOST_CELLS // self.shape[1])):
             rows: Any = self.rows.take_to_host(slice(low, high))

@@ -1,4 +1,4 @@
-"""Tables of numeric columns on a device: what each block sums, the rows of least hash, and counts of pairs of columns."""
+"""Tables of numeric columns on a device: what blocks sum, the rows of least hash, and counts of pairs of columns."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from suffice.core.frames.frame import ArrowType, Column
 from suffice.core.frames.profile import ENOUGH
 from suffice.core.frames.row_hashes import MISSING
 from suffice.core.statistics import Blocks, Cells, Pairs, RowSample, Statistic
+from suffice.core.statistics.cells import LIMIT
 from suffice.core.statistics.pairs import MISSING as NO_CODE
 from suffice.engines.gpu.device import Device
 from suffice.engines.gpu.device_cells import Weights, count_columns
@@ -48,7 +49,7 @@ class DeviceProfile(ColumnProfile):
         raise InvalidDataError(f"Columns on a GPU are only read as numbers: {ON_THE_HOST}")
 
     @property
-    def type(self) -> ArrowType:  # type: ignore[override]  # it is computed
+    def type(self) -> ArrowType:
         """The Arrow type."""
         import pyarrow as pa
 
@@ -129,10 +130,13 @@ def check_blocks(family: Product) -> None:
     """Refuse blocks that are not computed on a device, by their names."""
     for block in family.blocks:
         if len(block.names) > 1 and block.found is None:
-            raise InvalidDataError(f"Columns {list(block.names)} share a family, which a GPU does not learn: {ON_THE_HOST}")
+            raise InvalidDataError(
+                f"Columns {list(block.names)} share a family, which a GPU does not learn: {ON_THE_HOST}"
+            )
         if block.family.reads != "numbers":
             raise InvalidDataError(
-                f"Column {block.title!r} is read as {block.family.reads}, and arrays on a GPU hold numbers: {ON_THE_HOST}"
+                f"Column {block.title!r} is read as {block.family.reads}, and arrays on a GPU hold numbers: "
+                f"{ON_THE_HOST}"
             )
 
 
@@ -170,12 +174,15 @@ def _of_blocks(given: Labelled, blocks: Sequence[Block]) -> list[Statistic]:
             own.refuse_infinite()
             if summary.of is not X and summary.threshold is None:
                 own = DenseRows(given.device, _entries(given.device, summary, own))
-            found[j] = summarize(replace(given, rows=own, kept={}), replace(summary, of=X) if summary.threshold is None else summary)
+            found[j] = summarize(
+                replace(given, rows=own, kept={}), replace(summary, of=X) if summary.threshold is None else summary
+            )
     for options, places in alike.items():
         some = columns.whole(rows, [blocks[j] for j in places])
-        known = {"limit": Cells.empty(0, 0).limit, "exact_moments": False} | dict(options)
+        known = dict(options)
+        limit, exact = known.get("limit", LIMIT), bool(known.get("exact_moments", False))
         with naming_columns([blocks[j].title for j in places]):
-            counted = count_columns(replace(given, rows=some, kept={}), **known)
+            counted = count_columns(replace(given, rows=some, kept={}), limit, exact)
         found.update(zip(places, counted, strict=True))
     return [found[j] for j in range(len(blocks))]
 

@@ -1347,8 +1347,8 @@ extern "C" __global__ void hash_rows_f64(const double* x, Index stride, Index n,
 }
 
 static const int EXACT_GRID = 1, LISTED = 2;  // how a column is counted: see `place_of`
-static const int CELL_ROWS = 4;               // rows that a thread loads at once
-static const int CELL_TURNS = 8;              // turns of a block between two barriers
+static const int CELL_THREADS = 1024;         // of a block, at most
+static const int CELL_COUNTS = 1 << 14;       // by which a count may grow between two barriers
 
 // How the values of a column become places: cells of a width that is a power of 2, from the cell `low` on. Of an exact
 // grid only multiples of the width have a place, and of a list only its values, which ascend from `begin` to `end`.
@@ -1403,7 +1403,7 @@ struct Overflow {
     double* value;
 };
 
-__device__ void keep_aside(const Overflow& aside, int column, int code, double value) {
+__device__ __noinline__ void keep_aside(const Overflow& aside, int column, int code, double value) {
     const Word at = atomicAdd(aside.many, (Word)1);
     atomicAdd(&aside.many[1 + column], (Word)1);
     if (at >= (Word)aside.room) return;
@@ -1412,112 +1412,153 @@ __device__ void keep_aside(const Overflow& aside, int column, int code, double v
     aside.value[at] = value;
 }
 
-// Add to one of two 16-bit counts in a word; what would overflow soon goes to the card's memory.
-__device__ void add_half(Bits* counts, int slot, Bits many, Bits* out) {
-    const int shift = slot % 2 * 16;
-    const Bits before = atomicAdd(&counts[slot / 2], many << shift) >> shift & 0xffffu;
-    if (before < 0x8000u && before + many >= 0x8000u) {
-        atomicAdd(&counts[slot / 2], 0u - (0x8000u << shift));
-        atomicAdd(out, 0x8000u);
+// Add to one of two 16-bit counts in a word; half of what it can hold goes to the card's memory as soon as it is there,
+// which the bit of 2¹⁵ shows.
+__device__ void add_half(Bits* counts, Bits slot, Bits many, Bits* out) {
+    const Bits shift = (slot & 1u) * 16;
+    const Bits before = atomicAdd(&counts[slot >> 1], many << shift) >> shift;
+    if ((before ^ (before + many)) & 0x8000u) {
+        atomicAdd(&counts[slot >> 1], 0u - (0x8000u << shift));
+        atomicAdd(out + slot, 0x8000u);
     }
 }
 
-// Count the values of each column and class by their places, (columns, classes, places). A block takes N columns and a
-// span of rows, and counts in shared memory with 16 bits; or in the card's memory, where there is no room. The lanes
-// that have the value of the first lane are added at once: a value that is common is no queue.
-template <class T, int N>
-__device__ void count_cells(const T* x, Index stride, int aligned, Index n, int d, const int* codes, int classes,
-                            Index span, const CellColumn* columns, const double* list, int places, int inside,
-                            Bits* out, Word* many, Index room, int* aside_column, int* aside_code, double* aside_value,
-                            Index before, Word* status) {
+// The place of a value of a column of which is known that it is a grid, that float32 holds 1 / width ≥ 1, so that no
+// quotient vanishes, and that its cells have numbers below 2³⁰. What is too large for an integer becomes the largest.
+__device__ int place_on_grid(float value, float scale, int low, int width) {
+    const Bits place = (Bits)__float2int_rd(value * scale) - (Bits)low;
+    return place < (Bits)width && value == value ? (int)place : -1;
+}
+__device__ int place_on_grid(double, float, int, int) { return -1; }
+
+// Count the values of each column and class by their places, (columns, classes, places). A block takes N columns beside
+// each other and a span of rows, and counts in shared memory with 16 bits; or in the card's memory, where there is no
+// room. Entries lie at row · stride + column · apart. If values are `common`, lanes that have that of the first lane are
+// added at once, or they would queue. With PLAIN all columns are as `place_on_grid`
+// says, and no values are common.
+template <class T, int N, bool PLAIN>
+__device__ void count_cells(const T* x, Index stride, Index apart, int aligned, Index n, int d, const int* codes,
+                            int classes, Index span, const CellColumn* columns, const double* list, int places,
+                            int common, int inside, Bits* out, Word* many, Index room, int* aside_column, int* aside_code,
+                            double* aside_value, Index before, Word* status) {
     SHARED_MEMORY(memory);
     Bits* counts = (Bits*)memory;
     const Overflow aside = {many, room, aside_column, aside_code, aside_value};
     const int groups = (d + N - 1) / N, first = (int)(blockIdx.x % groups) * N, lane = threadIdx.x % 32;
     const Index begin = (Index)(blockIdx.x / groups) * span, end = begin + span < n ? begin + span : n;
     const int slots = N * classes * places;
+    Bits* mine = out + (Index)first * classes * places;
     if (inside) {
         for (int k = threadIdx.x; k < (slots + 1) / 2; k += blockDim.x) counts[k] = 0;
         __syncthreads();
     }
     CellColumn own[N];
     float scale[N];
+    int low[N], width[N];
 #pragma unroll
     for (int i = 0; i < N; ++i) {
         own[i] = columns[first + i < d ? first + i : d - 1];
         scale[i] = own[i].inverse < 1e36 && own[i].inverse > 1e-36 ? (float)own[i].inverse : 0.0f;
+        low[i] = (int)own[i].low;
+        width[i] = own[i].width;
     }
-    const Index step = (Index)blockDim.x * CELL_ROWS;
+    const int ROWS = N == 1 ? 4 : 2, TURNS = CELL_COUNTS / (CELL_THREADS * ROWS);  // ROWS are loaded at once
+    const Index step = (Index)blockDim.x * ROWS;
     int turn = 0;
     for (Index base = begin; base < end; base += step) {
-        Pack<T, N> entry[CELL_ROWS];
-        int code[CELL_ROWS];
+        Pack<T, N> entry[ROWS];
+        int code[ROWS];
 #pragma unroll
-        for (int u = 0; u < CELL_ROWS; ++u) {
+        for (int u = 0; u < ROWS; ++u) {
             const Index row = base + (Index)u * blockDim.x + threadIdx.x;
             code[u] = row < end ? codes[row] : -1;
             if (code[u] >= classes) code[u] = -1;
             if (code[u] < 0) continue;
-            const T* from = x + row * stride + first;
+            const T* from = x + row * stride + first * apart;
             if (aligned)
                 entry[u] = *(const Pack<T, N>*)from;
             else
 #pragma unroll
-                for (int i = 0; i < N; ++i) entry[u].v[i] = from[first + i < d ? i : 0];
+                for (int i = 0; i < N; ++i) entry[u].v[i] = from[first + i < d ? i * apart : 0];
         }
 #pragma unroll
-        for (int u = 0; u < CELL_ROWS; ++u)
+        for (int u = 0; u < ROWS; ++u)
 #pragma unroll
             for (int i = 0; i < N; ++i) {
                 int slot = -1;
                 if (code[u] >= 0 && first + i < d) {
                     const T value = entry[u].v[i];
-                    if (value - value == 0) {
-                        const int place = place_of(value, own[i], scale[i], list);
-                        if (place >= 0)
-                            slot = (i * classes + code[u]) * places + place;
-                        else
-                            keep_aside(aside, first + i, code[u], (double)value);
+                    const int place = PLAIN                ? place_on_grid(value, scale[i], low[i], width[i])
+                                      : value - value == 0 ? place_of(value, own[i], scale[i], list)
+                                                           : -1;
+                    if (place >= 0) {
+                        slot = (i * classes + code[u]) * places + place;
+                    } else if (value - value == 0) {
+                        keep_aside(aside, first + i, code[u], (double)value);
                     } else if (value == value) {
                         const Index row = before + base + (Index)u * blockDim.x + threadIdx.x;
                         atomicMin(&status[INFINITE], (Word)(row * d + first + i));
                     }
                 }
-                const int common = __shfl_sync(ALL, slot, 0);
-                const Bits alike = __ballot_sync(ALL, slot == common && slot >= 0);
-                const bool same = alike >> lane & 1;
-                if (slot < 0 || (same && lane > 0)) continue;
-                const Bits weight = same ? (Bits)__popc(alike) : 1u;
-                Bits* to = out + (Index)first * classes * places + slot;
+                Bits weight = 1;
+                if (!PLAIN && common) {
+                    const int first_lane = __shfl_sync(ALL, slot, 0);
+                    const Bits alike = __ballot_sync(ALL, slot == first_lane && slot >= 0);
+                    if (alike >> lane & 1) weight = lane == 0 ? (Bits)__popc(alike) : 0u;
+                }
+                if (slot < 0 || !weight) continue;
                 if (inside)
-                    add_half(counts, slot, weight, to);
+                    add_half(counts, (Bits)slot, weight, mine);
                 else
-                    atomicAdd(to, weight);
+                    atomicAdd(mine + slot, weight);
             }
-        if (inside && ++turn % CELL_TURNS == 0) __syncthreads();  // a count grows by less than 2¹⁵ between two of them
+        if (inside && ++turn % TURNS == 0) __syncthreads();  // so that no count overflows
     }
     if (!inside) return;
     __syncthreads();
     for (int k = threadIdx.x; k < slots; k += blockDim.x) {
         const Bits found = counts[k / 2] >> k % 2 * 16 & 0xffffu;
-        if (found && first + k / (classes * places) < d) atomicAdd(&out[(Index)first * classes * places + k], found);
+        if (found && first + k / (classes * places) < d) atomicAdd(&mine[k], found);
     }
 }
 
-#define COUNT_CELLS(name, T, N)                                                                                      \
-    extern "C" __global__ void __launch_bounds__(512) name(                                                          \
-        const T* x, Index stride, int aligned, Index n, int d, const int* codes, int classes, Index span,            \
-        const CellColumn* columns, const double* list, int places, int inside, Bits* out, Word* many, Index room,    \
-        int* aside_column, int* aside_code, double* aside_value, Index before, Word* status) {                       \
-        count_cells<T, N>(x, stride, aligned, n, d, codes, classes, span, columns, list, places, inside, out, many,  \
-                          room, aside_column, aside_code, aside_value, before, status);                              \
+#define COUNT_CELLS(name, T, N, PLAIN)                                                                               \
+    extern "C" __global__ void __launch_bounds__(N == 1 ? 1024 : 512) name(                                                        \
+        const T* x, Index stride, Index apart, int aligned, Index n, int d, const int* codes, int classes,           \
+        Index span, const CellColumn* columns, const double* list, int places, int common, int inside, Bits* out,     \
+        Word* many, Index room, int* aside_column, int* aside_code, double* aside_value, Index before,               \
+        Word* status) {                                                                                              \
+        count_cells<T, N, PLAIN>(x, stride, apart, aligned, n, d, codes, classes, span, columns, list, places,       \
+                                 common, inside, out, many, room, aside_column, aside_code, aside_value, before, status);    \
     }
-COUNT_CELLS(count_cells_f32_1, float, 1)
-COUNT_CELLS(count_cells_f32_2, float, 2)
-COUNT_CELLS(count_cells_f32_4, float, 4)
-COUNT_CELLS(count_cells_f64_1, double, 1)
-COUNT_CELLS(count_cells_f64_2, double, 2)
-COUNT_CELLS(count_cells_f64_4, double, 4)
+COUNT_CELLS(count_cells_f32_1, float, 1, false)
+COUNT_CELLS(count_cells_f32_4, float, 4, false)
+COUNT_CELLS(count_cells_f64_1, double, 1, false)
+COUNT_CELLS(count_cells_f64_4, double, 4, false)
+COUNT_CELLS(plain_cells_f32_1, float, 1, true)
+COUNT_CELLS(plain_cells_f32_4, float, 4, true)
+
+static const int TILE = 64;  // rows and columns of a tile that is turned
+
+// Write rows as columns, (columns, n). A block of 256 threads takes a tile of TILE rows and columns.
+template <class T>
+__device__ void turn_rows(const T* x, Index stride, Index n, int d, T* out) {
+    SHARED_MEMORY(memory);
+    T* tile = (T*)memory;  // (TILE, TILE + 1)
+    const Index row = (Index)blockIdx.x * TILE;
+    const int column = blockIdx.y * TILE, lane = threadIdx.x % TILE, first = threadIdx.x / TILE, step = blockDim.x / TILE;
+    for (int r = first; r < TILE; r += step)
+        if (row + r < n && column + lane < d) tile[r * (TILE + 1) + lane] = x[(row + r) * stride + column + lane];
+    __syncthreads();
+    for (int c = first; c < TILE; c += step)
+        if (column + c < d && row + lane < n) out[(column + c) * n + row + lane] = tile[lane * (TILE + 1) + c];
+}
+extern "C" __global__ void turn_rows_f32(const float* x, Index stride, Index n, int d, float* out) {
+    turn_rows(x, stride, n, d, out);
+}
+extern "C" __global__ void turn_rows_f64(const double* x, Index stride, Index n, int d, double* out) {
+    turn_rows(x, stride, n, d, out);
+}
 
 // Count rows in the joint tables of pairs of columns whose values are codes, (columns, rows): a block takes a pair and a
 // span of rows. Weights are sums of two integers, as those of `add_exactly`, and `out` is (2, classes, cells) of them;

@@ -6,7 +6,7 @@ densities and pairs have kernels of their own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -26,7 +26,7 @@ from suffice.families.chosen import ChosenDistribution
 from suffice.families.kernel import KernelDistribution
 from suffice.families.mixture import MixtureDistribution
 from suffice.families.product import Product, ProductDistribution
-from suffice.formulas import Formula, X
+from suffice.formulas import Formula, LogGammaRatio, X
 from suffice.formulas.scoring import BEYOND
 from suffice.model.calibration import Calibration
 from suffice.model.column_scores import CategoryTable, Pieces, column_scores
@@ -39,7 +39,7 @@ from suffice.model.out_of_range import not_a_number
 from suffice.model.quadratic_expert import QuadraticExpert
 from suffice.model.structure import Parts, Structure
 
-NUMBERS = 1 << 26  # of working arrays of a batch
+NUMBERS = 1 << 28  # of working arrays of a batch: few launches for many rows
 ROW = 2048  # numbers that a row takes in them, besides its columns
 THREADS = 128
 LOG_2PI = float(np.log(2.0 * np.pi))
@@ -108,7 +108,6 @@ class TableAnswers:
 
     def each(self, rows: DenseRows, work: Callable[[int, int, Columns], None]) -> None:
         """Call `work` with batches of rows: from which to which, and what each block reads of them."""
-        rows.refuse_infinite()
 
         def some(low: int, high: int) -> None:
             numbers = self.columns.numbers(rows.batch(low, high))
@@ -116,6 +115,7 @@ class TableAnswers:
 
         step = max(1, NUMBERS // (ROW + 3 * len(self.blocks) + 8 * self.classes))
         with naming_columns(list(self.columns.place)):
+            rows.refuse_infinite()
             halving(self.device, rows.shape[0], step, some)
 
     def absolute(self, columns: Columns) -> Any:
@@ -145,7 +145,9 @@ class TableAnswers:
         prior = self.log_prior if np.isfinite(self.log_prior).any() else np.zeros(self.classes)
         with np.errstate(all="ignore"):
             share = np.log(calibration.mixed) + prior - np.logaddexp.reduce(prior)
-        slope, bias, log_prior, share = (xp.asarray(each) for each in (calibration.slope, calibration.bias, prior, share))
+        slope, bias, log_prior, share = (
+            xp.asarray(each) for each in (calibration.slope, calibration.bias, prior, share)
+        )
         top = evidence.max(axis=1, keepdims=True)
         near = xp.maximum(evidence - xp.where(xp.isfinite(top), top, 0.0), -BEYOND)
         scores = xp.where(xp.isneginf(evidence), -np.inf, log_prior + slope * near + bias)
@@ -182,10 +184,21 @@ def column_score(device: Device, part: Distribution, title: str) -> Score:
         return StepScorer(device, known, part.log_density(part.read(points[:, None])), exact=True)
     if isinstance(inner, Entrywise):
         own = inner.with_parameters(lambda table: np.ascontiguousarray(table[..., 0]))
-        return FormulaScorer(device, own.density(X))
+        formula = own.density(X)
+        if not any(isinstance(node, LogGammaRatio) for node in _nodes(formula)):  # its digits need the host's functions
+            return FormulaScorer(device, formula)
     if isinstance(inner, MixtureDistribution):
         return FormulaScorer(device, inner.column_density(X, 0))  # type: ignore[arg-type]  # it stands for a column
     raise InvalidDataError(f"Column {title!r}: {type(inner).__name__} is not computed on a GPU: {ON_THE_HOST}")
+
+
+def _nodes(formula: Formula) -> Iterator[Formula]:
+    """Yield a formula and all that it is made of."""
+    yield formula
+    for part in vars(formula).values():
+        for each in part if isinstance(part, tuple) else (part,):
+            if isinstance(each, Formula):
+                yield from _nodes(each)
 
 
 class FormulaScorer:
@@ -195,6 +208,7 @@ class FormulaScorer:
         self.device, self.formula = device, formula
 
     def __call__(self, x: Any) -> Any:
+        """Compute the log-densities of numbers."""
         xp, entries = self.device.xp, x[:, None]
         found = self.formula.at(entries, own=xp.asarray, log_gamma=self.device.log_gamma)
         return xp.where(xp.isnan(entries), 0.0, found)
@@ -209,6 +223,7 @@ class StepScorer:
         self.table = device.xp.asarray(np.concatenate([table, np.zeros((1, table.shape[1]))]))  # missing at the end
 
     def __call__(self, x: Any) -> Any:
+        """Look up the scores of numbers."""
         xp, rows = self.device.xp, len(self.table) - 1
         place = xp.searchsorted(self.edges, x)
         if self.exact:
@@ -236,6 +251,7 @@ class KernelScorer:
         self.tables = [device.xp.asarray(np.ascontiguousarray(each)) for each in tables]
 
     def __call__(self, x: Any) -> Any:
+        """Compute the log-densities of numbers."""
         xp, n = self.device.xp, len(x)
         out = xp.zeros((n, self.classes))
         if not self.empty and n:
@@ -260,6 +276,7 @@ class PairScorer:
         self.offsets = xp.asarray(np.concatenate([[0], np.cumsum(high[0] * high[1])]).astype(np.int64))
 
     def __call__(self, columns: Columns) -> Any:
+        """Look up the scores of rows."""
         n = len(columns[0])
         out = self.device.xp.zeros((n, self.classes))
         if n and self.classes > 1:
@@ -297,6 +314,7 @@ class LinearScorer:
         return [self.device.xp.asarray(np.ascontiguousarray(table)) for table in each]
 
     def __call__(self, columns: Columns) -> Any:
+        """Compute the evidence of rows."""
         xp = self.device.xp
         out = xp.zeros((len(columns[0]), len(self.intercept))) + self.intercept
         for block, (breaks, origin, level, slope), mean in self.parts:
@@ -318,6 +336,7 @@ class QuadraticScorer:
         self.level, self.freedom, self.scale = (xp.asarray(each) for each in expert.terms)
 
     def __call__(self, columns: Columns) -> Any:
+        """Compute the evidence of rows."""
         xp = self.device.xp
         z = xp.empty((len(columns[0]), len(self.columns)))
         for j, column in enumerate(self.columns):
@@ -342,6 +361,7 @@ class CosineScorer:
         self.knots = [(xp.asarray(column.knots), xp.asarray(column.ranks)) for column in self.columns]
 
     def __call__(self, columns: Columns) -> Any:
+        """Compute the evidence of rows."""
         xp = self.device.xp
         ranks = xp.empty((len(columns[0]), len(self.columns)))
         for j, (column, (knots, known)) in enumerate(zip(self.columns, self.knots, strict=True)):
@@ -350,4 +370,3 @@ class CosineScorer:
             ranks[:, j] = xp.where(xp.isnan(x), 0.0, found).astype(np.float32)
         turns = ranks @ self.frequency + self.phase
         return xp.cos(2.0 * np.pi * (turns - xp.rint(turns))) @ self.coef + self.intercept
-
