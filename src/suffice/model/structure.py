@@ -16,7 +16,7 @@ pool of the others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -38,7 +38,7 @@ from suffice.families.together import Together, each_left_out
 from suffice.formulas import ForGaps, Term
 from suffice.model.calibration import Calibration
 from suffice.model.experts import Expert
-from suffice.model.features import ColumnFeatures
+from suffice.model.features import ColumnFeatures, NumberFeatures
 from suffice.model.pair_evidence import PairEvidence
 from suffice.model.planning import all_rows, planned
 from suffice.model.quadratic_expert import QuadraticExpert
@@ -87,7 +87,7 @@ class Structure(Calibration):
             raise MismatchError("found must be found columns, with what was decided about each")
         if (self.for_gaps is None) != (not self.needed) or (self.for_gaps is not None and self.for_gaps.experts):
             raise MismatchError("for_gaps must be a structure without experts, for gaps in the columns of needed")
-        if not set(self.needed) <= {column.name for column in self._columns_of_experts()}:
+        if not set(self.needed) <= columns_with_gaps(self.experts).keys():
             raise MismatchError("needed must be columns of experts")
 
     def check_model(self, family: Product, seen: ByClass[Any]) -> None:
@@ -113,17 +113,11 @@ class Structure(Calibration):
         if self.for_gaps is not None:
             self.for_gaps.check_model(family, seen)
 
-    def _columns_of_experts(self) -> Iterator[ColumnFeatures]:
-        for expert in self.experts:
-            yield from expert.features.columns
-
     def has_gaps(self, x: Batch) -> NDArray[np.bool_]:
         """Return which rows lack a column in which experts know hardly any gap."""
-        out, needed = np.zeros(x.n, dtype=bool), set(self.needed)
-        for column in self._columns_of_experts():
-            if column.name in needed:
-                needed.remove(column.name)
-                out |= column.is_missing(x)
+        out, columns = np.zeros(x.n, dtype=bool), columns_with_gaps(self.experts)
+        for name in self.needed:
+            out |= columns[name].is_missing(x)
         return out
 
     # ---- answering
@@ -449,6 +443,12 @@ class Parts:
             weight = np.minimum(kept_weight[at], unit[some])
             out[some] = expert.left_out(rows[at], kept_codes[at], weight, fitted)
         return out
+
+
+def columns_with_gaps(experts: Iterable[Expert]) -> dict[str, ColumnFeatures]:
+    """Return the columns of experts in which values can be missing: not those that say whether one is."""
+    columns = (column for expert in experts for column in expert.features.columns)
+    return {column.name: column for column in columns if not (isinstance(column, NumberFeatures) and column.missing)}
 
 
 def coded_columns(x: Batch) -> NDArray[np.uint8]:

@@ -24,7 +24,7 @@ from suffice.model.cosine_expert import CosineExpert
 from suffice.model.experts import Expert, fit_experts
 from suffice.model.exponents import AT_ONCE, LogLinear, folds_of, log_losses, relative
 from suffice.model.planning import FEWEST_ROWS, MOST_COLUMNS
-from suffice.model.structure import Parts, Structure, StructureName, coded_columns
+from suffice.model.structure import Parts, Structure, StructureName, coded_columns, columns_with_gaps
 
 if TYPE_CHECKING:
     from suffice.model.learned import Learned
@@ -128,8 +128,7 @@ def _fit_structure(learned: Learned, name: StructureName) -> Structure | None:
 
 def _rarely_missing(experts: Sequence[Expert], rows: Batch) -> tuple[str, ...]:
     """Return the columns of experts in which hardly any of the rows that these were fitted on has a gap."""
-    columns = {column.name: column for expert in experts for column in expert.features.columns}
-    least = max(KNOWN_GAPS * rows.n, LEAST_GAPS)
+    columns, least = columns_with_gaps(experts), max(KNOWN_GAPS * rows.n, LEAST_GAPS)
     return tuple(name for name, column in columns.items() if np.count_nonzero(column.is_missing(rows)) < least)
 
 
