@@ -544,6 +544,15 @@ def test_only_kept_rows_and_statistics_of_a_table_are_copied_to_the_host(device:
     assert device.to_host_bytes < 40_000  # of 1.9 MB
 
 
+def test_rows_with_gaps_that_experts_do_not_know_have_the_answers_of_the_host() -> None:
+    y = RNG.integers(0, 2, 300)
+    x = RNG.normal(size=(300, 1)) + 0.3 * RNG.normal(size=(300, 3)) + 0.3 * np.eye(3)[y]
+    clf = sf.BayesClassifier(structure="pool", found_columns=False).fit(x, y)
+    assert clf.calibration_.needed
+    x[RNG.random(x.shape) < 0.2] = np.nan
+    np.testing.assert_allclose(clf.predict_proba(put(x)).values, clf.predict_proba(x), atol=1e-9)
+
+
 def test_what_tables_on_a_device_cannot_be_is_refused_by_name() -> None:
     x, y = np.round(RNG.normal(size=(60, 3)), 1), np.arange(60) % 2
     there = put(x)

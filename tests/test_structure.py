@@ -540,6 +540,98 @@ def test_the_formula_gives_the_same_probabilities(structure):
     np.testing.assert_allclose(found, clf.predict_proba(table), atol=1e-9)
 
 
+# ------------------------------------------------------------------------------------------------ gaps
+
+
+def numbers_that_belong_together(n, seed):
+    """Numbers of which none tells much, and all together nearly everything."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, n)
+    return rng.normal(size=(n, 1)) * 3 + rng.normal(size=(n, 4)) * 0.3 + np.eye(4)[y] * 0.9, y
+
+
+def with_gaps(x, share):
+    gaps = np.random.default_rng(5).random(x.shape) < share
+    return np.where(gaps, np.nan, x), gaps.any(axis=1)
+
+
+def log_loss(clf, x, y):
+    return -clf.predict_log_proba(x)[np.arange(len(y)), y].mean()
+
+
+def test_rows_with_gaps_that_training_had_not_are_answered_as_well_as_by_pairs():
+    x, y = numbers_that_belong_together(1200, 0)
+    new, labels = numbers_that_belong_together(600, 1)
+    pool, pairs = (sf.BayesClassifier(structure=name, found_columns=False).fit(x, y) for name in ("pool", "pairs"))
+    assert log_loss(pool, new, labels) < log_loss(pairs, new, labels) - 0.1
+    new, gap = with_gaps(new, 0.3)
+    np.testing.assert_allclose(log_loss(pool, new[gap], labels[gap]), log_loss(pairs, new[gap], labels[gap]), atol=0.02)
+    shares = np.bincount(y) / len(y)
+    np.testing.assert_allclose(pool.predict_proba(np.full((1, 4), np.nan))[0], shares, atol=1e-12)
+
+
+def test_gaps_that_training_had_too_are_left_to_the_experts():
+    x, y = numbers_that_belong_together(1200, 0)
+    x[np.random.default_rng(2).random(1200) < 0.1, 0] = np.nan
+    clf = sf.BayesClassifier(structure="pool", found_columns=False).fit(x, y)
+    assert sorted(clf.calibration_.needed) == ["x1", "x2", "x3"]
+
+
+def a_pool_and_rows_with_gaps():
+    x, y = numbers_that_belong_together(400, 0)
+    clf = sf.BayesClassifier(structure="pool", found_columns=False).fit(dict(zip("abcd", x.T, strict=True)), y)
+    new, gap = with_gaps(x, 0.2)
+    assert gap.any() and not gap.all() and clf.calibration_.needed
+    return clf, dict(zip("abcd", new.T, strict=True)), gap
+
+
+def test_the_answer_to_a_row_does_not_depend_on_which_other_rows_have_gaps():
+    clf, new, gap = a_pool_and_rows_with_gaps()
+    together, evidence = clf.predict_proba(new), clf.evidence(new)["log_odds"]
+    for some in (gap, ~gap):
+        np.testing.assert_allclose(clf.predict_proba(rows(new, some)), together[some], rtol=1e-12)
+        np.testing.assert_allclose(clf.evidence(rows(new, some))["log_odds"], evidence[some], rtol=1e-9)
+
+
+def test_evidence_of_rows_with_gaps_adds_up_without_experts():
+    clf, new, gap = a_pool_and_rows_with_gaps()
+    found, p = clf.evidence(new), clf.predict_proba(new)
+    parts = [v for name, v in found.items() if name not in ("label", "against", "log_odds")]
+    first, second = (np.searchsorted(clf.classes_, found[name]) for name in ("label", "against"))
+    at = np.arange(len(p))
+    np.testing.assert_allclose(sum(parts), found["log_odds"], atol=1e-9)
+    np.testing.assert_allclose(found["log_odds"], np.log(p[at, first] / p[at, second]), atol=1e-9)
+    missing = gap & np.isnan(new["a"])
+    for name in found:
+        if name.split(" × ")[0] == "a":
+            assert not np.asarray(found[name])[missing].any(), name
+
+
+def test_rows_with_gaps_are_left_out_as_pairs_leave_them_out():
+    x, y = numbers_that_belong_together(300, 0)
+    some = np.array([7, 8, 9])
+    x[some, [2, 0, 3]] = np.nan
+    found = []
+    for structure in ("pool", "pairs"):
+        clf = sf.BayesClassifier(structure=structure, found_columns=False).fit(x, y)
+        found.append(np.exp(clf.leave_one_out(x, y)))
+    np.testing.assert_allclose(found[0][some], found[1][some], atol=0.01)
+    assert np.abs(found[0][:7] - found[1][:7]).max() > 0.05
+
+
+def test_files_hold_how_rows_with_gaps_are_scored(tmp_path):
+    clf, new, _ = a_pool_and_rows_with_gaps()
+    clf.save(tmp_path / "model.suffice")
+    np.testing.assert_array_equal(sf.load(tmp_path / "model.suffice").predict_proba(new), clf.predict_proba(new))
+
+
+def test_a_structure_for_gaps_has_no_experts_and_columns_that_these_need():
+    found = a_pool_and_rows_with_gaps()[0].calibration_
+    for changes in ({"needed": ()}, {"for_gaps": None}, {"for_gaps": found}, {"needed": ("unknown",)}):
+        with pytest.raises(MismatchError, match="needed"):
+            replace(found, **changes).check_agreement()
+
+
 def test_cosines_have_no_formula_and_the_error_says_what_has():
     rng = np.random.default_rng(0)
     x = rng.uniform(-1, 1, (600, 2))

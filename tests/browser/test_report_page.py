@@ -132,6 +132,19 @@ def test_the_panel_gives_the_probabilities_of_a_table_with_gaps(opened, options)
     assert_allclose(answers(page, rows), clf.predict_proba(asked), atol=1e-9)
 
 
+def test_the_panel_scores_rows_with_gaps_that_experts_do_not_know_as_the_library_does(opened):
+    table = {name: column for name, column in a_table().items() if name in ("age", "a", "b", "colour", "note")}
+    table["age"] = plain(np.round(np.random.default_rng(9).normal(30 + 8 * Y, 9)))
+    clf = sf.BayesClassifier({"note": sf.Text()}, structure="pool").fit(table, LABELS)
+    needed = clf.calibration_.needed
+    assert "age" in needed
+    page = opened(report.render(clf))
+    names = [each["name"] for each in page.evaluate("suffice.inputs")]
+    asked = {name: [None if name in needed and i % 3 else v for i, v in enumerate(table[name][:30])] for name in table}
+    rows = [[asked[name][i] for name in names] for i in range(30)]
+    assert_allclose(answers(page, rows), clf.predict_proba(asked), atol=1e-9)
+
+
 def test_typing_into_the_form_moves_the_probabilities(opened):
     table = a_table()
     clf = sf.BayesClassifier(FAMILIES, structure="pairs").fit(table, LABELS)

@@ -57,7 +57,7 @@ from suffice.formulas.conditions import (
 from suffice.formulas.cross_tables import CrossTable
 from suffice.formulas.lookups import Above, Combinations, LogGammaRatio, Lookup, Steps, TimesLog
 from suffice.formulas.node import Array, Reads, in_base64, smallest_codes, to_json
-from suffice.formulas.scoring import Scoring, Term
+from suffice.formulas.scoring import ForGaps, Scoring, Term
 from suffice.formulas.word_scores import WordScores
 
 __all__ = [
@@ -78,6 +78,7 @@ __all__ = [
     "Entry",
     "Exp",
     "Formula",
+    "ForGaps",
     "Fraction",
     "Linear",
     "Log",

@@ -10,6 +10,7 @@ import numpy as np
 from suffice.core.arrays import Values
 from suffice.core.labels import label_list
 from suffice.formulas.arithmetic import Formula
+from suffice.formulas.conditions import Missing
 from suffice.formulas.environments import ColumnValues, NamedColumns
 from suffice.formulas.node import Array, Json, Packing, to_json
 
@@ -30,6 +31,14 @@ class Term:
 
 
 @dataclass(frozen=True)
+class ForGaps:
+    """Other terms, for rows in which one of some columns is missing."""
+
+    columns: tuple[str, ...]
+    terms: tuple[Term, ...]
+
+
+@dataclass(frozen=True)
 class Scoring:
     """Everything that is needed to compute class probabilities from a row, equal to `predict_proba`.
 
@@ -38,7 +47,7 @@ class Scoring:
 
     with the class prior π (`log_prior`), slopes a and biases b, (classes,) each, and the share ε (`mixed`) of the
     prior. Without calibration they are 1, 0 and 0. A class whose E_y is −inf is impossible; if all classes are, the
-    result is the prior. Terms leave out what all classes share.
+    result is the prior. Terms leave out what all classes share. Rows with gaps may have other terms (`for_gaps`).
     """
 
     labels: Values
@@ -47,6 +56,12 @@ class Scoring:
     slope: Array
     bias: Array
     mixed: float = 0.0
+    for_gaps: ForGaps | None = None
+
+    @property
+    def all_terms(self) -> tuple[Term, ...]:
+        """The terms, then those of rows with gaps."""
+        return self.terms if self.for_gaps is None else (*self.terms, *self.for_gaps.terms)
 
     @classmethod
     def plain(cls, labels: Values, log_prior: Array, terms: Sequence[Term]) -> Scoring:
@@ -55,8 +70,16 @@ class Scoring:
 
     def evidence(self, columns: Mapping[str, ColumnValues]) -> Array:
         """Compute E_y of every row, (rows, classes)."""
-        shape = (NamedColumns(columns).n, len(self.labels))
-        return np.sum([np.broadcast_to(t.formula.evaluate(columns), shape) for t in self.terms], axis=0)
+        rows = NamedColumns(columns)
+        shape = rows.n, len(self.labels)
+
+        def total(terms: Sequence[Term]) -> Array:
+            return np.sum([np.broadcast_to(t.formula.evaluate(columns), shape) for t in terms], axis=0)
+
+        if self.for_gaps is None:
+            return total(self.terms)
+        gaps = np.any([Missing(name).on(rows) for name in self.for_gaps.columns], axis=0)
+        return np.where(gaps, total(self.for_gaps.terms), total(self.terms))
 
     def posterior(self, columns: Mapping[str, ColumnValues]) -> Array:
         """Compute p(y | x) of every row, (rows, classes); NaN where a term is unknown."""
@@ -81,6 +104,12 @@ class Scoring:
             "slope": to_json(self.slope),
             "bias": to_json(self.bias),
             "mixed": self.mixed,
+            "for_gaps": None
+            if self.for_gaps is None
+            else {
+                "columns": list(self.for_gaps.columns),
+                "terms": [term.to_json() for term in self.for_gaps.terms],
+            },
         }
 
 

@@ -8,7 +8,8 @@ A number has up to three kinds of features, which together make any piecewise li
 
 A category has indicators of its 50 commonest values, and one of the rest if there are more. A missing value has 0 in
 all features of its column: the mean of scores and ranks, and no bin or category. So experts neither integrate it out
-nor guess it, and that a category is missing can tell something. An unknown category is one of the rest, or none.
+nor guess it, and that a category is missing can tell something. `Structure` scores rows without experts if these know
+hardly any such gap. An unknown category is one of the rest, or none.
 
 There are at most 1000 features. Scores have precedence over categories, these over ranks, and ranks over bins; among
 features of a kind those of columns with the highest entropy have.
@@ -195,7 +196,8 @@ class CategoryFeatures:
 
     def is_missing(self, batch: Batch) -> NDArray[np.bool_]:
         """Return where the category is missing."""
-        return self.read(batch) < 0
+        part = _column(batch.parts[self.block], self.column)
+        return np.asarray((part.codes if part.keys is not None else _whole(part.codes))[:, 0] < 0)
 
     def fill(self, batch: Batch, out: Array) -> None:
         """Write the features to rows of zeros, (features, rows)."""

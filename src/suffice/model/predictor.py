@@ -278,7 +278,7 @@ class Predictor:
         learned, calibration = self.learned, self.calibration
         if isinstance(calibration, Structure):
             found = Scoring.plain(learned.labels, learned.model.log_prior, calibration.terms(learned))
-            return replace(found, mixed=calibration.mixed)
+            return replace(found, mixed=calibration.mixed, for_gaps=calibration.terms_for_gaps(learned))
         found = learned.model.formula(self.columns)
         if self.calibration is None:
             return found

@@ -6,6 +6,7 @@ in training. Whatever else comes, and whatever may have to be refused, takes the
 
 from __future__ import annotations
 
+from functools import cached_property
 from math import inf
 from typing import Any
 
@@ -27,10 +28,11 @@ class SingleRows:
     """Reads and scores single rows."""
 
     def __init__(self, predictor: Predictor):
-        formulas = [term.formula for term in predictor.formula().terms]
-        if any(isinstance(node, WordScores) for formula in formulas for node in formula.walk()):
+        scoring, classes = predictor.formula(), len(predictor.labels)
+        if any(isinstance(node, WordScores) for term in scoring.all_terms for node in term.formula.walk()):
             raise NoFormulaError("Texts take the general way")
-        self.scores = RowScores(formulas, len(predictor.labels))
+        self.scores = RowScores([term.formula for term in scoring.terms], classes)
+        self.for_gaps, self.needed = scoring.for_gaps, () if scoring.for_gaps is None else scoring.for_gaps.columns
         family, strings = predictor.learned.family, predictor.string_columns
         assert isinstance(family, Product), "tables have columns"
         types = dict.fromkeys(predictor.columns, NUMBERS) | dict.fromkeys(strings, frozenset((str,)))
@@ -51,13 +53,20 @@ class SingleRows:
             return None
         return made if made.scores.n_evaluated <= MOST_NODES * len(made.types) else None
 
+    @cached_property
+    def scores_for_gaps(self) -> RowScores:
+        """The scores of rows that lack a column."""
+        assert self.for_gaps is not None, "it names the columns"
+        return RowScores([term.formula for term in self.for_gaps.terms], self.scores.classes)
+
     def score(self, x: Any) -> ScoredRow | None:
         """Score a row; None if it has to take the general way."""
         row = self._read(x)
         if row is None:
             return None
+        gap = any(row[name] is None for name in self.needed)
         try:
-            evidence = self.scores(row)
+            evidence = (self.scores_for_gaps if gap else self.scores)(row)
         except (TypeError, ZeroDivisionError, OverflowError):
             return None
         return ScoredRow(evidence[None]) if np.isfinite(evidence).all() else None

@@ -8,11 +8,15 @@ with the log-density L of each column, what each pair of columns says beyond the
 that were fitted on the kept rows. The posterior is  p(y | x) = (1 − ε) softmax(s) + ε π.  Exponents are fitted on exact
 leave-one-out evidence of the kept rows: the convex log-loss, with a pull towards one common exponent. The pool of naive
 Bayes, pairs and experts has weights ≥ 0, fitted on scores whose exponents were fitted without the row.
+
+Columns and pairs leave a missing value out exactly. Experts take the mean in its place, which misleads them where few of
+the rows that they were fitted on have such a gap. So rows with one are scored without experts, by the exponents of the
+pool of the others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -31,9 +35,10 @@ from suffice.families.logarithms import log_ratio
 from suffice.families.pair_plan import PairPlan
 from suffice.families.product import Block, Product, ProductDistribution
 from suffice.families.together import Together, each_left_out
-from suffice.formulas import Term
+from suffice.formulas import ForGaps, Term
 from suffice.model.calibration import Calibration
 from suffice.model.experts import Expert
+from suffice.model.features import ColumnFeatures, NumberFeatures
 from suffice.model.pair_evidence import PairEvidence
 from suffice.model.planning import all_rows, planned
 from suffice.model.quadratic_expert import QuadraticExpert
@@ -63,6 +68,8 @@ class Structure(Calibration):
     found: tuple[Block, ...]  # found columns
     plan: PairPlan | None  # of pairs of columns
     decisions: tuple[Decisions | None, ...]  # about found columns
+    needed: tuple[str, ...] = ()  # columns in which experts know hardly any gap
+    for_gaps: Structure | None = None  # how rows are scored in which one of these is missing
 
     def __repr__(self) -> str:
         said = f"{np.count_nonzero(self.columns)} columns, {np.count_nonzero(self.pairs)} pairs"
@@ -78,6 +85,10 @@ class Structure(Calibration):
             raise MismatchError(f"pairs must be exponents of {pairs} pairs, found {len(self.pairs)}")
         if len(self.decisions) != len(self.found) or any(block.found is None for block in self.found):
             raise MismatchError("found must be found columns, with what was decided about each")
+        if (self.for_gaps is None) != (not self.needed) or (self.for_gaps is not None and self.for_gaps.experts):
+            raise MismatchError("for_gaps must be a structure without experts, for gaps in the columns of needed")
+        if not set(self.needed) <= columns_with_gaps(self.experts).keys():
+            raise MismatchError("needed must be columns of experts")
 
     def check_model(self, family: Product, seen: ByClass[Any]) -> None:
         """Raise an error if the exponents are not those of these blocks and classes."""
@@ -99,6 +110,15 @@ class Structure(Calibration):
             expert.features.check_blocks(family.blocks)
             if len(expert.mean if isinstance(expert, QuadraticExpert) else expert.coef) != classes:
                 raise MismatchError(f"experts must be of {classes} classes")
+        if self.for_gaps is not None:
+            self.for_gaps.check_model(family, seen)
+
+    def has_gaps(self, x: Batch) -> NDArray[np.bool_]:
+        """Return which rows lack a column in which experts know hardly any gap."""
+        out, columns = np.zeros(x.n, dtype=bool), columns_with_gaps(self.experts)
+        for name in self.needed:
+            out |= columns[name].is_missing(x)
+        return out
 
     # ---- answering
 
@@ -106,6 +126,21 @@ class Structure(Calibration):
         """Compute the scores of rows, less the log-prior, (rows, classes)."""
         parts = Parts(learned, self)
         x = parts.family.read_plan(parts.family.read(rows))
+        return self._by_gaps(x, lambda structure, some: structure._evidence(Parts(learned, structure), x[some]))
+
+    def _by_gaps(self, x: Batch, scores: Callable[[Structure, Any], Array]) -> Array:
+        """Compute scores of some rows by this structure, and of those with gaps by the other."""
+        gaps = self.has_gaps(x)
+        if self.for_gaps is None or not gaps.any():
+            return scores(self, slice(None))
+        if gaps.all():
+            return scores(self.for_gaps, slice(None))
+        whole = scores(self, np.flatnonzero(~gaps))
+        out = np.empty((x.n, whole.shape[1]))
+        out[~gaps], out[gaps] = whole, scores(self.for_gaps, np.flatnonzero(gaps))
+        return out
+
+    def _evidence(self, parts: Parts, x: Batch) -> Array:
         out = parts.columns(x)
         parts.add_pairs(x, out)
         for expert, weight in zip(self.experts, self.weights.tolist(), strict=True):
@@ -117,6 +152,13 @@ class Structure(Calibration):
         parts = Parts(learned, self)
         x = parts.family.read_plan(parts.family.read(rows))
         codes, unit, log_prior = parts.learned.left_out_prior(x.n, labels, weight)
+
+        def left_out(structure: Structure, some: Any) -> Array:
+            return structure._left_out(Parts(learned, structure), x[some], codes[some], unit[some])
+
+        return self._by_gaps(x, left_out), log_prior
+
+    def _left_out(self, parts: Parts, x: Batch, codes: Codes, unit: Array) -> Array:
         out = parts.sum_left_out(x, codes, unit, self.columns)
         if self.pairs.any():
             pairs, together = np.zeros((out.shape[1] - 1, x.n, 1)), np.zeros((2, len(self.pairs)), np.int32)
@@ -124,7 +166,7 @@ class Structure(Calibration):
             out[:, 1:] += pairs[:, :, 0].T  # relative to the first class
         for expert, v in zip(self.experts, self.weights.tolist(), strict=True):
             out += v * parts.expert_left_out(expert, x, codes, unit)
-        return out, log_prior
+        return out
 
     def contrast(
         self, learned: Learned, rows: Any, titles: list[str], first: Positions, second: Positions
@@ -135,8 +177,20 @@ class Structure(Calibration):
         pair is no part.
         """
         parts = Parts(learned, self)
+        x = parts.family.read_plan(parts.family.read(rows))
+        titles, out = self._contrast(parts, x, first, second)
+        gaps = self.has_gaps(x)
+        if self.for_gaps is None or not gaps.any():
+            return titles, out
+        own, values = self.for_gaps._contrast(Parts(learned, self.for_gaps), x[gaps], first[gaps], second[gaps])
+        titles += [title for title in own if title not in titles]
+        out = np.hstack([out, np.zeros((x.n, len(titles) - out.shape[1]))])
+        out[gaps] = 0.0
+        out[np.ix_(gaps, np.array([titles.index(title) for title in own]))] = values
+        return titles, out
+
+    def _contrast(self, parts: Parts, x: Batch, first: Positions, second: Positions) -> tuple[list[str], Array]:
         family = parts.family
-        x = family.read_plan(family.read(rows))
         titles = [block.title for block in (*family.blocks, *family.found)]
         place = {title: i for i, title in enumerate(titles)}
         at = np.arange(x.n)
@@ -180,6 +234,12 @@ class Structure(Calibration):
                 out[term.title] = Term(term.title, term.columns, formula)
         return list(out.values())
 
+    def terms_for_gaps(self, learned: Learned, texts: bool = True) -> ForGaps | None:
+        """Return the same of rows with gaps; None if they are scored as all others."""
+        if self.for_gaps is None:
+            return None
+        return ForGaps(self.needed, tuple(self.for_gaps.terms(learned, texts)))
+
     def describe(self, learned: Learned) -> list[tuple[str, list[str]]]:
         """Return rows of a table for people: found columns, the pairs that say most, and experts with their weights."""
         parts = Parts(learned, self)
@@ -218,7 +278,7 @@ class Parts:
         self.statistic: Blocks = self.learned.statistics.statistic
         self.structure = structure
 
-    def _kept(self, name: str, make: Any) -> Any:
+    def kept(self, name: str, make: Any) -> Any:
         """Keep what is computed once beside what was learned."""
         known = self.learned.__dict__.setdefault("_parts", {})
         key = (name, id(self.structure) if name == "scores" else 0)
@@ -229,7 +289,7 @@ class Parts:
     @property
     def distributions(self) -> tuple[Distribution, ...]:
         """The distributions of found columns."""
-        return self._kept("found", self._estimate_found)
+        return self.kept("found", self._estimate_found)
 
     def _estimate_found(self) -> tuple[Distribution, ...]:
         own, found = len(self.family.blocks), self.family.found
@@ -242,7 +302,7 @@ class Parts:
         """The log-ratios of pairs."""
         pairs = self.statistic.parts[-1]
         assert isinstance(pairs, Pairs), "there is a plan"
-        return self._kept("pairs", lambda: PairEvidence(pairs))
+        return self.kept("pairs", lambda: PairEvidence(pairs))
 
     def each_column(self, x: Batch) -> list[Array]:
         """Return the log-densities of each block and found column, (rows, classes)."""
@@ -306,7 +366,7 @@ class Parts:
         assert self.structure is not None, "exponents are known"
         exponents = self.structure.pairs
         if exponents.any():
-            scores = self._kept("scores", lambda: self.pair_evidence.scores(exponents))
+            scores = self.kept("scores", lambda: self.pair_evidence.scores(exponents))
             scores.add(coded_columns(x), out)
 
     def sum_left_out(self, x: Batch, codes: Codes, unit: Array, exponents: Array) -> Array:
@@ -383,6 +443,12 @@ class Parts:
             weight = np.minimum(kept_weight[at], unit[some])
             out[some] = expert.left_out(rows[at], kept_codes[at], weight, fitted)
         return out
+
+
+def columns_with_gaps(experts: Iterable[Expert]) -> dict[str, ColumnFeatures]:
+    """Return the columns of experts in which values can be missing: not those that say whether one is."""
+    columns = (column for expert in experts for column in expert.features.columns)
+    return {column.name: column for column in columns if not (isinstance(column, NumberFeatures) and column.missing)}
 
 
 def coded_columns(x: Batch) -> NDArray[np.uint8]:

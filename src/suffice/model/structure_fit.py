@@ -24,7 +24,7 @@ from suffice.model.cosine_expert import CosineExpert
 from suffice.model.experts import Expert, fit_experts
 from suffice.model.exponents import AT_ONCE, LogLinear, folds_of, log_losses, relative
 from suffice.model.planning import FEWEST_ROWS, MOST_COLUMNS
-from suffice.model.structure import Parts, Structure, StructureName, coded_columns
+from suffice.model.structure import Parts, Structure, StructureName, coded_columns, columns_with_gaps
 
 if TYPE_CHECKING:
     from suffice.model.learned import Learned
@@ -39,6 +39,8 @@ WORTH = 2.0  # standard errors of the log-loss that cosines must gain
 ENTRIES = 1 << 15  # of columns that are judged together
 BLOCKS_AT_ONCE = 256  # whose evidence is computed at a time, where only their sum is needed
 NEGLIGIBLE = 0.02  # a member of the pool with less weight is left out
+KNOWN_GAPS = 0.01  # the share of rows with a gap in a column from which on experts know what it means,
+LEAST_GAPS = 20  # and how many there must be
 
 
 def fit_structure(learned: Learned, name: StructureName) -> Structure | None:
@@ -116,8 +118,18 @@ def _fit_structure(learned: Learned, name: StructureName) -> Structure | None:
         return [judges.expert(expert, left_out[some[:judged]]) for expert, left_out in fit_experts(family.blocks, *own)]
 
     found = in_threads(lambda members: members(), (exponents_of_columns, experts), x.n * exponents)
-    members = [replace(each, scores=each.scores[:, :judged]) for each in found[0]] + found[1]
-    return judges.combined(name, parts, members)
+    without = [replace(each, scores=each.scores[:, :judged]) for each in found[0]]
+    structure = judges.combined(name, parts, without + found[1])
+    needed = _rarely_missing(structure.experts, every[parts.expert_rows])
+    if not needed:
+        return structure
+    return replace(structure, needed=needed, for_gaps=judges.combined("pairs", parts, without))
+
+
+def _rarely_missing(experts: Sequence[Expert], rows: Batch) -> tuple[str, ...]:
+    """Return the columns of experts in which hardly any of the rows that these were fitted on has a gap."""
+    columns, least = columns_with_gaps(experts), max(KNOWN_GAPS * rows.n, LEAST_GAPS)
+    return tuple(name for name, column in columns.items() if np.count_nonzero(column.is_missing(rows)) < least)
 
 
 def _affordable(exponents: int, classes: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,10 +39,11 @@ def structure_terms(parts: Parts, structure: Structure, texts: bool = True) -> l
     out: list[Term] = []
     refused: list[str] = []
     naive = parts.naive()
-    for block, fitted, a in zip(family.blocks, naive.parts, structure.columns, strict=False):
+    for j, (block, fitted, a) in enumerate(zip(family.blocks, naive.parts, structure.columns, strict=False)):
         if a and fitted.votes and (texts or block.missing or block.family.reads != "text"):
+            formula = partial(naive.formula_of_block, fitted, block.names, block.missing, block.title)
             try:
-                found = naive.formula_of_block(fitted, block.names, block.missing, block.title)
+                found = parts.kept(f"formula of {j}", formula)  # one for rows with gaps and without
             except NoFormulaError as error:
                 refused.append(f"{block.title!r}: {error}")
                 continue
@@ -93,7 +95,7 @@ def pair_terms(parts: Parts, structure: Structure) -> list[Term]:
             "a formula: structure='columns' has one"
         )
     blocks = (*parts.family.blocks, *parts.family.found)
-    codes = [code(column, blocks[column.block]) for column in plan.columns]
+    codes = parts.kept("codes", lambda: [code(column, blocks[column.block]) for column in plan.columns])
     out = []
     tables = evidence.pairs.tables(evidence.ratios)
     for (i, j), u, table in zip(plan.pairs.T, structure.pairs, tables, strict=True):

@@ -66,8 +66,14 @@ class TableAnswers:
         self._densities: dict[int, Score] = {}
         self._evidence: list[tuple[float, int]] = []  # exponents, and blocks
         self._others: list[Evidence] = []
+        self._for_gaps: TableAnswers | None = None
+        self._needed: list[int] = []  # blocks of one column without which a row is scored so
         if isinstance(calibration, Structure):
             self._add_structure(Parts(learned, calibration), calibration)
+            if calibration.for_gaps is not None:
+                self._for_gaps = TableAnswers(device, learned, calibration.for_gaps, columns)
+                needed = set(calibration.needed)
+                self._needed = [j for j, block in enumerate(family.blocks) if needed.intersection(block.names)]
         else:
             self._evidence = [(1.0, j) for j, part in enumerate(found.parts) if part.votes]
 
@@ -133,6 +139,11 @@ class TableAnswers:
             out += said if a == 1.0 else a * said
         for other in self._others:
             out += other(columns)
+        if self._for_gaps is not None:
+            xp = self.device.xp
+            gaps = xp.isnan(xp.stack([columns[j] for j in self._needed])).any(axis=0)
+            if bool(gaps.any()):
+                out = xp.where(gaps[:, None], self._for_gaps.evidence(columns), out)
         return out
 
     def log_posterior(self, evidence: Any, before: int) -> Any:

@@ -76,6 +76,13 @@ class Inputs:
             np.zeros((1, 1, len(names)), dtype=np.int64)
         )
 
+    def any_missing(self, names: Sequence[str]) -> Tensor:
+        """Return where one of some columns is missing, (rows, 1, 1)."""
+        kinds = [[name for name in names if self.is_string(name) == string] for string in (False, True)]
+        parts = [self.missing(some) for some in kinds if some]
+        found = parts[0] if len(parts) == 1 else self.graph.add("Concat", *parts, axis=2)
+        return found.cast(np.float64).sum(2) > np.array(0.0)
+
     def codes(self, names: Sequence[str], keys: Sequence[Sequence[Key]]) -> Tensor:
         """Return the positions of strings among the keys of their columns, (rows, 1, columns).
 

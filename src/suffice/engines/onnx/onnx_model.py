@@ -44,10 +44,17 @@ def to_onnx(
     _check_names(() if matrix else columns)
     prefix = "_" * (1 + max((len(name) - len(name.lstrip("_")) for name in columns), default=0))  # no column has it
     graph = Graph(prefix)
-    formulas = [term.formula for term in scoring.terms]
+    formulas = [term.formula for term in scoring.all_terms]
     inputs = Inputs(graph, formulas, columns, strings, matrix, dtype)
     compiler = FormulaCompiler(graph, inputs, len(scoring.labels))
-    evidence = compiler.total(formulas) if formulas else graph.constant(np.zeros((1, 1, 1)))
+
+    def total(terms: Sequence[f.Formula]) -> Tensor:
+        return compiler.total(terms) if terms else graph.constant(np.zeros((1, 1, 1)))
+
+    evidence = total(formulas[: len(scoring.terms)])
+    if scoring.for_gaps is not None:
+        gaps = inputs.any_missing(scoring.for_gaps.columns)
+        evidence = gaps.where(total(formulas[len(scoring.terms) :]), evidence)
     size = graph.add("Concat", inputs.n_rows(), np.array([len(scoring.labels), 1]), axis=0)
     p = _posterior(graph.add("Expand", evidence, size).reshape(0, 0), scoring)
     labels, label_type = _labels(scoring.labels)

@@ -91,10 +91,15 @@ def _scores(writer: FormulaWriter, scoring: f.Scoring) -> ir.Table:
     """Return the table with log p(y) + a (E − max E) + b of every class; near −1e300 if the class is impossible."""
     k, prefix = range(len(scoring.labels)), writer.prefix
     equal = bool((scoring.slope == scoring.slope[0]).all())  # then what all classes share cancels, as max E does
-    terms = [f.Term(t.title, t.columns, _beyond_first(t.formula)) if equal else t for t in scoring.terms]
+    terms = [f.Term(t.title, t.columns, _beyond_first(t.formula)) if equal else t for t in scoring.all_terms]
     writer.add_columns(terms, len(scoring.labels))
     # Each term is cast, as databases add literals as decimals, which overflow.
-    evidence = [_total([as_float(writer.write(term.formula, c)) for term in terms]) for c in k]
+    written = [[as_float(writer.write(term.formula, c)) for term in terms] for c in k]
+    evidence = [_total(each[: len(scoring.terms)]) for each in written]
+    if scoring.for_gaps is not None:
+        gap = _total([writer.condition(f.Missing(name)) for name in scoring.for_gaps.columns], or_)
+        for_gaps = [_total(each[len(scoring.terms) :]) for each in written]
+        evidence = [ibis.ifelse(gap, *each) for each in zip(for_gaps, evidence, strict=True)]
     t = writer.table
     if not equal:
         t = _step(t, writer.dialect, **{f"{prefix}e{c}": evidence[c] for c in k})

@@ -24,13 +24,13 @@ LONGEST_NAMES = {"postgres": 63}
 def to_sql(scoring: f.Scoring, dialect: str, table: str, types: Mapping[str, str]) -> str:
     """Return the query for the columns of a table and the probabilities; `types` are the types of some columns."""
     nan = _supports_nan(dialect)
-    columns = _types(scoring.terms) | dict(types)
+    columns = _types(scoring.all_terms) | dict(types)
     for label in label_list(scoring.labels):
         if f"probability {label}" in columns or "prediction" in columns:
             raise InvalidDataError("A column has the name of an answer, 'prediction' or 'probability …': rename it")
     asked = add_answers(ibis.table(columns, name=table), scoring, "predict_proba", dialect, nan)
     _check_names([table, *asked.columns], dialect)
-    held = [table, *asked.columns, *scoring.labels.tolist(), *_keys(scoring.terms)]
+    held = [table, *asked.columns, *scoring.labels.tolist(), *_keys(scoring.all_terms)]
     return _text_of(asked, dialect, [each for each in held if isinstance(each, str)])
 
 

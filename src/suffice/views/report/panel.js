@@ -317,7 +317,7 @@
   // What a part of the evidence adds is tempered by the slope that all classes share.
   const tempering = slope.every((each) => each === slope[0]) ? slope[0] : 1;
   const possible = logPrior.some(Number.isFinite), prior = softmax(possible ? logPrior : logPrior.map(() => 0));
-  const terms = model.terms.map((term) => {
+  function readTerm(term) {
     if (term.text) {
       const read = text(term.text), times = term.times ?? 1;
       const scaled = (each) => ({ ...each, scores: each.scores.map((score) => times * score) });
@@ -343,7 +343,18 @@
     }
     const of = formula(term.formula);
     return { title: term.title, columns: term.columns, rest: term.rest, read: (row) => ({ scores: spread(of(row)) }) };
-  });
+  }
+
+  const allTerms = model.terms.map(readTerm);
+  // Rows that lack one of some columns are scored without experts.
+  const gaps = model.for_gaps && {
+    columns: model.for_gaps.columns,
+    terms: model.for_gaps.terms.map((term) => readTerm("as" in term ? { ...model.terms[term.as], times: term.times } : term)),
+  };
+
+  function termsOf(row) {
+    return gaps && gaps.columns.some((name) => row.get(name) === null || row.get(name) === undefined) ? gaps.terms : allTerms;
+  }
 
   function spread(values) {
     return values.length === classes ? values : new Array(classes).fill(values[0]);
@@ -357,7 +368,7 @@
 
   function answer(values) {
     const row = new Map(model.inputs.map((input, i) => [input.name, values[i]]));
-    const outputs = terms.map((term) => term.read(row));
+    const terms = termsOf(row), outputs = terms.map((term) => term.read(row));
     const evidence = new Array(classes).fill(0);
     for (const each of outputs) for (let c = 0; c < classes; c++) evidence[c] += each.scores[c];
     const unknown = terms.filter((_, t) => outputs[t].scores.some(Number.isNaN));
@@ -367,7 +378,7 @@
       : logPrior[c] + slope[c] * Math.max(e - origin, -1e9) + bias[c]));
     if (scores.every((s) => s === -Infinity)) scores = possible ? logPrior : logPrior.map(() => 0);
     const posterior = softmax(scores).map((p, c) => (1 - model.mixed) * p + model.mixed * prior[c]);
-    return { posterior, outputs };
+    return { posterior, terms, outputs };
   }
 
   // ---------------------------------------------------------------- reading the form
@@ -469,7 +480,7 @@
 
   const mostShown = 14;  // columns and pairs; the others are added up
 
-  function showEvidence(outputs, posterior, order) {
+  function showEvidence(terms, outputs, posterior, order) {
     let first = chosen.label.value === "" ? (classes === 2 ? 1 : order[0]) : Number(chosen.label.value);
     let second = chosen.against.value === "" ? order.find((c) => c !== first) : Number(chosen.against.value);
     if (chosen.label.value === "" && second === first) first = order.find((c) => c !== second);
@@ -545,7 +556,7 @@
       return;
     }
     const order = showPosterior(found.posterior, isIdle);
-    if (classes > 1 && !isIdle) showEvidence(found.outputs, found.posterior, order);
+    if (classes > 1 && !isIdle) showEvidence(found.terms, found.outputs, found.posterior, order);
   }
 
   function use(values) {

@@ -44,6 +44,7 @@ class Panel:
     refused: tuple[tuple[str, str], ...]
     calibration: Calibration
     without: tuple[str, ...] = ()  # parts of the model that a page cannot compute
+    for_gaps: dict[str, Any] | None = None  # other terms, of rows in which one of some columns is missing
 
     @classmethod
     def of(cls, estimator: Any, names: Sequence[str]) -> Panel:
@@ -71,13 +72,22 @@ class Panel:
             if part.votes or isinstance(calibration, Structure):
                 for name in columns:
                     inputs.setdefault(name, own.get(name) or _asked_for(model, names, name))
+        for_gaps = None
         if isinstance(calibration, Structure) and inputs and not refused:
+            learned = estimator._settled()
             terms = [each | {"times": float(a)} for each, a in _texts(model, calibration)]
+            texts = {each["title"]: i for i, each in enumerate(terms)}
             terms += list(_quadratic(calibration, {title for title, *_ in blocks}))
-            for term in calibration.terms(estimator._settled(), texts=False, quadratic=False):
+            for term in calibration.terms(learned, texts=False, quadratic=False):
                 terms.append(term.to_json(packed) | ({"rest": True} if term.title == LEVEL else {}))
+            gaps = calibration.terms_for_gaps(learned, texts=False)
+            if gaps is not None and calibration.for_gaps is not None:
+                there = [_text_again(each, a, texts) for each, a in _texts(model, calibration.for_gaps)]
+                there += [term.to_json(packed) for term in gaps.terms]
+                for_gaps = {"columns": list(gaps.columns), "terms": there}
         examples = tuple(_examples(estimator, list(inputs.values()), names))
-        return cls(model, tuple(terms), tuple(inputs.values()), examples, tuple(refused), calibration, tuple(simpler))
+        given = tuple(inputs.values())
+        return cls(model, tuple(terms), given, examples, tuple(refused), calibration, tuple(simpler), for_gaps)
 
     @staticmethod
     def _calibration(estimator: Any) -> Calibration:
@@ -110,6 +120,7 @@ class Panel:
             "calibrated": is_calibrated(self.calibration),
             "inputs": [{"name": i.name, "kind": i.kind, "options": list(i.options)} for i in self.inputs],
             "terms": list(self.terms),
+            "for_gaps": self.for_gaps,
             "examples": [row for _, row in self.examples],
         }
 
@@ -147,6 +158,12 @@ def _texts(model: Model, structure: Structure) -> Iterator[tuple[dict[str, Any],
     for block, part, a in zip(found.family.blocks, found.parts, structure.columns, strict=False):
         if isinstance(part, TextDistribution) and not block.missing and a:
             yield {"title": block.title, "columns": list(block.names), "text": part.to_page(block.names[0])}, a
+
+
+def _text_again(term: dict[str, Any], exponent: float, known: dict[str, int]) -> dict[str, Any]:
+    """Return a column of texts with another exponent; its words are not repeated if a page has them already."""
+    times = {"times": float(exponent)}
+    return {"as": known[term["title"]]} | times if term["title"] in known else term | times
 
 
 def _quadratic(structure: Structure, titles: set[str]) -> Iterator[dict[str, Any]]:
