@@ -9,9 +9,9 @@ that were fitted on the kept rows. The posterior is  p(y | x) = (1 − ε) softm
 leave-one-out evidence of the kept rows: the convex log-loss, with a pull towards one common exponent. The pool of naive
 Bayes, pairs and experts has weights ≥ 0, fitted on scores whose exponents were fitted without the row.
 
-Columns and pairs leave a missing value out exactly. Experts take the mean in its place, which misleads them where few of
-the rows that they were fitted on have such a gap. So rows with one are scored without experts, by the exponents of the
-pool of the others.
+Columns and pairs leave a missing value out exactly. Experts take the mean in its place, which misleads them where few
+of the rows that they were fitted on have such a gap. So rows with one are scored without experts, by the exponents of
+the pool of the others.
 """
 
 from __future__ import annotations
