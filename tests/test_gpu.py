@@ -596,6 +596,57 @@ def test_a_column_that_numbers_the_rows_and_an_empty_one_are_left_out_as_on_the_
     assert str(there.schema_) == str(here.schema_)
 
 
+@pytest.mark.parametrize(
+    "family",
+    [
+        sf.Bernoulli(),
+        sf.Bernoulli(threshold=0.7),
+        sf.Bernoulli(threshold=None),
+        sf.Exponential(),
+        sf.Geometric(),
+        sf.Gaussian(learn="predictive"),
+        sf.Gaussian(variance="shared"),
+        sf.Binned(edges=[0.2, 0.9]),
+    ],
+    ids=repr,
+)
+def test_columns_of_a_named_family_are_answered_as_on_the_host(family: Any) -> None:
+    y = labels()
+    x = np.where(RNG.random((len(y), 1)) < 0.5 + 0.2 * y[:, None], 1.0, 0.0)
+    if isinstance(family, (sf.Bernoulli, sf.Exponential, sf.Gaussian)):
+        x = x * RNG.random(x.shape)  # fractions, and zeros
+    x[::7] = np.nan
+    known = sf.BayesClassifier({"x0": family}, structure="naive").fit(x, y)
+    there = sf.BayesClassifier({"x0": family}, structure="naive").fit(put(x), put(y))
+    for ask in ("predict_log_proba", "predict_joint_log_proba", "score_samples"):
+        found, wanted = get(getattr(there, ask)(put(x))), getattr(known, ask)(x)
+        np.testing.assert_allclose(found, wanted, rtol=1e-11, atol=1e-11)
+
+
+def test_a_model_of_named_columns_does_not_read_an_array_on_a_device() -> None:
+    x, y = RNG.normal(size=(80, 2)), np.arange(80) % 2
+    known = sf.BayesClassifier().fit({"height": x[:, 0], "weight": x[:, 1]}, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of scikit-learn: the array has no names
+        for ask in (
+            lambda: known.predict(put(x)),
+            lambda: known.score_samples(put(x)),
+            lambda: known.partial_fit(put(x), y),
+            lambda: known.forget(put(x), y),
+            lambda: known.leave_one_out(put(x), y),
+        ):
+            with pytest.raises(InvalidDataError, match="column 'height', and columns of arrays on a GPU have no names"):
+                ask()
+
+
+def test_a_family_whose_answers_are_not_computed_on_a_device_is_named() -> None:
+    x, y = np.round(RNG.exponential(3, (60, 1))), np.arange(60) % 2
+    for family in (sf.Poisson(learn="predictive"), sf.Kernel(kernel="epanechnikov")):
+        known = sf.BayesClassifier({"x0": family}).fit(x, y)
+        with pytest.raises(InvalidDataError, match=r"Column 'x0': .* is not computed on a GPU.*cupy\.asnumpy"):
+            known.predict(put(x))
+
+
 def test_kernel_densities_far_from_all_points_are_those_of_the_host() -> None:
     x, y = RNG.normal(size=(400, 1)), np.arange(400) % 2
     known = sf.BayesClassifier({"x0": sf.Kernel()}, calibrate=False).fit(x, y)

@@ -23,6 +23,7 @@ from suffice.engines.gpu.device import Device
 from suffice.engines.gpu.device_tables import (
     ON_THE_HOST,
     TableColumns,
+    check_blocks,
     hashes_of,
     planned_parts,
     profiles,
@@ -165,6 +166,7 @@ class DeviceRows(Source):
 
     def _of_table(self, given: Labelled, family: Product) -> Statistic:
         rows = self._dense_rows()
+        check_blocks(family, self.shape[1])
         for block in family.blocks:
             if block.family.support.expected and not block.missing:
                 self._refuse_in_column(rows, block, block.family.support)
@@ -198,6 +200,7 @@ class DeviceRows(Source):
 
     def first_hashes(self, family: Product, rows: int) -> NDArray[np.uint64]:
         """Return the hashes of the first rows."""
+        check_blocks(family, self.shape[1])
         with self.device.working_on(self.like):
             columns = TableColumns.of(self.device, self.shape[1])
             some = self._dense_rows().x[:rows]
@@ -369,6 +372,8 @@ class DeviceRows(Source):
         """
         assert self.labels is not None
         self.labels.refuse_missing()
+        if isinstance(learned.family, Product):
+            check_blocks(learned.family, self.shape[1])
         device, xp, n = self.device, self.device.xp, self.shape[0]
         with device.working_on(self.like):
             places = positions(learned.labels, self.labels.values)

@@ -126,8 +126,15 @@ class TableColumns:
         return DenseRows(self.device, out)
 
 
-def check_blocks(family: Product) -> None:
-    """Refuse blocks that are not computed on a device, by their names."""
+def check_blocks(family: Product, columns: int) -> None:
+    """Refuse blocks that are not computed on a device, by their names, and those of named columns."""
+    known = set(names_of(columns))
+    for name in family.columns:
+        if name not in known:
+            raise InvalidDataError(
+                f"The model was trained on a table with a column {name!r}, and columns of arrays on a GPU have no "
+                f"names: {ON_THE_HOST}"
+            )
     for block in family.blocks:
         if len(block.names) > 1 and block.found is None:
             raise InvalidDataError(
@@ -142,7 +149,7 @@ def check_blocks(family: Product) -> None:
 
 def summarize_table(given: Labelled, family: Product) -> Blocks:
     """Summarize what every block of a table sums, the rows that are kept, and what its plan counts."""
-    check_blocks(family)
+    check_blocks(family, given.rows.shape[1])
     parts = _of_blocks(given, family.blocks)
     parts.append(_sample(given, family.most_kept, family.columns))
     if family.plan is not None:

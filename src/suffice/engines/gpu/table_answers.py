@@ -56,7 +56,7 @@ class TableAnswers:
         family, found = learned.family, learned.model.distribution
         assert isinstance(family, Product), "tables have blocks"
         assert isinstance(found, ProductDistribution), "tables have blocks"
-        check_blocks(family)
+        check_blocks(family, columns)
         self.device, self.family, self.distribution = device, family, found
         self.classes = len(learned.labels)
         self.log_prior: Array = learned.model.log_prior
@@ -183,11 +183,13 @@ def column_score(device: Device, part: Distribution, title: str) -> Score:
     inner = part.fitted if isinstance(part, ChosenDistribution) else part
     if isinstance(inner, KernelDistribution) and inner.kernel == "gaussian":
         return KernelScorer(device, inner)
-    if isinstance(inner, (BinnedDistribution, BernoulliDistribution)):
-        edges = inner.edges[0] if isinstance(inner, BinnedDistribution) else np.array([0.5])
-        shown = edges if isinstance(inner, BinnedDistribution) else np.zeros(1)
-        last = np.nextafter(edges[-1:], np.inf) if isinstance(inner, BinnedDistribution) else np.ones(1)
-        points = np.concatenate([shown, last]) if len(edges) else np.zeros(1)
+    edges: Array | None = None
+    if isinstance(inner, BinnedDistribution):
+        edges = inner.edges[0]
+    elif isinstance(inner, BernoulliDistribution) and inner.threshold is not None:
+        edges = np.array([inner.threshold], np.float64)
+    if edges is not None:  # a number stands for each bin, which is closed on the right
+        points = np.concatenate([edges, np.nextafter(edges[-1:], np.inf)]) if len(edges) else np.zeros(1)
         return StepScorer(device, edges, part.log_density(part.read(points[:, None])), exact=False)
     if isinstance(inner, CategoricalDistribution) and isinstance(part, ChosenDistribution):
         known = np.asarray(part.choice.statistic.keys[0], np.float64)
