@@ -25,6 +25,7 @@ struct MomentSums {
     Index stride;
     Buffer weight, pivot, first, second;
     Buffer weight_low, first_low, second_low;  // what rounding took, if the block is summed exactly
+    std::vector<Index> exact_rows;             // of each class, if the block is summed exactly; else none
     Buffer typical;      // of each column, the square of a short distance between two of its values
     Buffer tile;         // eight columns of a column-major matrix, transposed to rows
     ByClassOrder order;  // its rows by class
@@ -293,10 +294,9 @@ bool block(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, Way way, Mo
 }
 
 // Add the sums of a block to the moments of each class, of which row r is at[r * stride]: weight, mean, squares, what
-// rounding took from each, and their doubts. `rounding` is what the sums of the block may have lost, relative to their
-// size.
-void merge_sums(Index classes, double rounding, MomentSums& s, Buffer& moments) {
-    const bool exact = rounding < 0x1p-53;
+// rounding took from each, and their doubts.
+void merge_sums(Index classes, MomentSums& s, Buffer& moments) {
+    const bool exact = !s.exact_rows.empty();
     const Lanes zero{}, one = zero + 1.0;
     for (Index c = 0; c < classes; ++c)
         for (Index j = 0; j < s.stride; j += 8) {
@@ -305,6 +305,8 @@ void merge_sums(Index classes, double rounding, MomentSums& s, Buffer& moments) 
             double most = 0;
             for (Index l = 0; l < 8; ++l) most = std::max(most, s.weight[k + l]);
             if (most == 0) continue;  // no row of this class: a single row has many such classes
+            // What the sums of the block may have lost, relative to their size.
+            const double rounding = exact ? exact_error(s.exact_rows[c]) : plain_error;
             const auto w = two_sum(lanes(s.weight, k), lanes(s.weight_low, k));
             const auto any = w.high > 0;
             const PairOf<Lanes> whole = {select(any, w.high, one), w.low},
@@ -426,7 +428,6 @@ Index moments_in_blocks(Index n, Index d, bool row_major, RowsOf rows_of, Rows g
     const int threads = threads_for(n * d, blocks);
     std::vector<MomentSums> sums;
     std::vector<std::vector<double>> scratch(threads);
-    std::vector<double> rounding(threads);
     for (int t = 0; t < threads; ++t) sums.emplace_back(k, d, row_major ? 0 : std::min(size, n));
     const bool few = n * d <= few_entries;
     const Index stride = padded(d);
@@ -487,13 +488,14 @@ Index moments_in_blocks(Index n, Index d, bool row_major, RowsOf rows_of, Rows g
                 found = fast::moments_block(x, rows, lo, hi, Way::exact, s);
             }
         }
-        rounding[slot] = exact ? exact_error(hi - lo) : plain_error;
+        s.exact_rows.assign(exact ? k : 0, 0);
+        for (Index i = lo; exact && i < hi; ++i) s.exact_rows[rows.code[i]] += !rows.weight || rows.weight[i] != 0;
         if (found)
             for (Index i = lo; i < hi; ++i)
                 for (Index j = 0; j < d && (!rows.weight || rows.weight[i] != 0); ++j)
                     if (std::isinf(x.data[i * x.row_stride + j * x.col_stride])) infinite.report((from + i) * d + j);
     };
-    auto merge = [&](Index, int slot) { fast::merge_moments_block(k, rounding[slot], sums[slot], all); };
+    auto merge = [&](Index, int slot) { fast::merge_moments_block(k, sums[slot], all); };
     for_blocks(blocks, threads, work, merge);
     for_parts([&](double* own, double* from) { std::copy_n(from, d, own); });
     *overflow = -1;

@@ -253,7 +253,8 @@ Index scatter(Matrix<T> x, Rows rows, double* weight, double* mean, double* cros
     }
     const Index width = 2 + 3 * d + d * d;
     for (Index c = 0; c < classes; ++c) {
-        finish_scatter(sums_of(c), pivot.data() + c * d, exact ? x.rows : 0,
+        const Index own_rows = std::max<Index>(order.start[c + 1] - order.start[c], 1);
+        finish_scatter(sums_of(c), pivot.data() + c * d, exact ? own_rows : 0,
                        {weight + c, mean + c * d, cross + c * d * d, rest + c * width});
     }
     return infinite.get();

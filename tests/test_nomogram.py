@@ -81,7 +81,7 @@ def test_scales_are_tempered_and_what_has_none_is_said(birds):
     rows = {name: values[300:301] for name, values in data.items() if name != "species"}
     said = clf.evidence(rows, "Chinstrap", "Adelie")
     island = by_title(found)["island"][data["island"][300]]
-    assert island == pytest.approx(said["island"][0])  # the same whether other columns are known or not
+    assert island == pytest.approx(said["island"][0])  # of a complete row
     assert [scale.reach for scale in found.scales] == sorted((scale.reach for scale in found.scales), reverse=True)
     text = str(found.remainder)
     assert "pairs of columns" in text

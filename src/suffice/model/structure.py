@@ -17,7 +17,7 @@ the pool of the others.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
@@ -119,6 +119,10 @@ class Structure(Calibration):
         for name in self.needed:
             out |= columns[name].is_missing(x)
         return out
+
+    def of_complete_rows(self) -> Structure:
+        """Return the same, with experts for rows with gaps too: what a column says where no other one is missing."""
+        return replace(self, needed=(), for_gaps=None)
 
     # ---- answering
 

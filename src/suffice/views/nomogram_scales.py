@@ -9,7 +9,7 @@ blocks, have none. What they add is measured on the rows that were kept in learn
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -22,6 +22,7 @@ from suffice.core.frames import as_frame
 from suffice.families import Distribution, Independent
 from suffice.model.class_conditionals import Curve, conditionals
 from suffice.model.explain import contrasted
+from suffice.model.structure import Structure
 from suffice.views.column_inputs import Input, blocks_of, inputs_of
 from suffice.views.fitted import column_names, form_of, nameless
 from suffice.views.round_numbers import ticks
@@ -302,7 +303,13 @@ def _answers(
         at += len(probe.asked)
     form = form_of(estimator)
     estimator = estimator if form == "table" else nameless(estimator)
-    found = as_frame(estimator.evidence(engines.in_form(as_frame(columns), form), label, against))
+    asked = engines.in_form(as_frame(columns), form)
+    calibration = estimator._calibration()
+    if isinstance(calibration, Structure):  # a scale is that of complete rows
+        predictor = replace(estimator._predictor(), calibration=calibration.of_complete_rows())
+        found = as_frame(predictor.evidence_of(estimator._check_X(asked), label, against).columns())
+    else:
+        found = as_frame(estimator.evidence(asked, label, against))
     out, at = [], 0
     own = dict(zip(names, estimator._names(), strict=True)) if form != "table" else {}
     for probe in probes:
