@@ -21,7 +21,7 @@ from suffice.core.errors import InvalidOptionError, NoDistributionError, NoFormu
 from suffice.core.frames import as_frame
 from suffice.families import Distribution, Independent
 from suffice.model.class_conditionals import Curve, conditionals
-from suffice.model.explain import contrasted
+from suffice.model.explain import Evidence, contrasted
 from suffice.model.structure import Structure
 from suffice.views.column_inputs import Input, blocks_of, inputs_of
 from suffice.views.fitted import column_names, form_of, nameless
@@ -307,7 +307,9 @@ def _answers(
     calibration = estimator._calibration()
     if isinstance(calibration, Structure):  # a scale is that of complete rows
         predictor = replace(estimator._predictor(), calibration=calibration.of_complete_rows())
-        found = as_frame(predictor.evidence_of(estimator._check_X(asked), label, against).columns())
+        evidence = predictor.evidence_of(estimator._check_X(asked), label, against)
+        assert isinstance(evidence, Evidence), "of a table"
+        found = as_frame(evidence.columns())
     else:
         found = as_frame(estimator.evidence(asked, label, against))
     out, at = [], 0
