@@ -6,7 +6,7 @@ densities and pairs have kernels of their own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -198,20 +198,11 @@ def column_score(device: Device, part: Distribution, title: str) -> Score:
     if isinstance(inner, Entrywise):
         own = inner.with_parameters(lambda table: np.ascontiguousarray(table[..., 0]))
         formula = own.density(X)
-        if not any(isinstance(node, LogGammaRatio) for node in _nodes(formula)):  # its digits need the host's functions
+        if not any(isinstance(node, LogGammaRatio) for node in formula.walk()):  # its digits need the host's functions
             return FormulaScorer(device, formula)
     if isinstance(inner, MixtureDistribution):
         return FormulaScorer(device, inner.column_density(X, 0))  # type: ignore[arg-type]  # it stands for a column
     raise InvalidDataError(f"Column {title!r}: {type(inner).__name__} is not computed on a GPU: {ON_THE_HOST}")
-
-
-def _nodes(formula: Formula) -> Iterator[Formula]:
-    """Yield a formula and all that it is made of."""
-    yield formula
-    for part in vars(formula).values():
-        for each in part if isinstance(part, tuple) else (part,):
-            if isinstance(each, Formula):
-                yield from _nodes(each)
 
 
 class FormulaScorer:
