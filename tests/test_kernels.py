@@ -334,3 +334,16 @@ def test_labels_at_the_ends_of_the_integers_are_numbered(low):
     y = np.array([low, low + 9, low], dtype=np.int64)
     assert encode_labels(y).codes.tolist() == [0, 1, 0]
     assert encode_labels(y).values.tolist() == [low, low + 9]
+
+
+def test_what_is_no_object_among_json_lines_is_found_wherever_blocks_are_cut():
+    text = b'{"a": "}\\"[", "b": [1, {"c": 2}]}\n\n{"d":\n 1}\nnull\n'
+    for cut in range(len(text) + 1):
+        state, found = np.zeros(4, np.int64), []
+        for begin, block in ((0, text[:cut]), (cut, text[cut:])):
+            at = _core.misplaced_bracket(np.frombuffer(block, np.uint8), 3, state)
+            found += [begin + at] if at >= 0 else []
+        assert found[:1] == [text.index(b"null")]
+        state[:] = 0
+        assert _core.misplaced_bracket(np.frombuffer(text[:cut], np.uint8), 2, state) == (23 if cut > 23 else -1)
+        assert text[23:24] == b"{"  # the third level

@@ -126,10 +126,7 @@ class NumberFeatures:
 
     def score(self, x: Array) -> Array:
         """Return the standard scores; 0 where a number is missing."""
-        with np.errstate(over="ignore"):
-            out = (x - self.mean) / self.deviation
-        np.clip(out, -FARTHEST, FARTHEST, out=out)
-        return np.nan_to_num(out, copy=False)
+        return _standardized(np.array(x, np.float64), self.mean, self.deviation)
 
     def rank(self, x: Array) -> Array:
         """Return the ranks; 0 where a number is missing."""
@@ -140,11 +137,8 @@ class NumberFeatures:
         _core.interpolate(self.read(batch), np.ascontiguousarray(self.knots), np.ascontiguousarray(self.ranks), out)
 
     def fill(self, batch: Batch, out: Array) -> None:
-        """Write the features to rows of zeros, (features, rows)."""
-        x, at = self.read(batch), 0
-        if self.scored:
-            out[0] = self.score(x)
-            at = 1
+        """Write all features but the score to rows of zeros, (features, rows)."""
+        x, at = self.read(batch), int(self.scored)
         if len(self.knots):
             out[at] = self.rank(x)
             at += 1
@@ -299,9 +293,27 @@ class Features:
     def matrix(self, batch: Batch) -> Array:
         """Compute the features of rows, (rows, features), each feature contiguous."""
         out = np.zeros((self.size, batch.n))
+        scored: list[tuple[NumberFeatures, int]] = []
         for column, own in zip(self.columns, self.slices, strict=True):
-            column.fill(batch, out[own])
+            if isinstance(column, NumberFeatures) and column.scored:
+                scored.append((column, own.start))
+            if sum(column.sizes.values()) > column.sizes["scores"]:
+                column.fill(batch, out[own])
+        for lo in range(0, len(scored), AT_ONCE):
+            columns, places = zip(*scored[lo : lo + AT_ONCE], strict=True)
+            mean, deviation = (np.array([[getattr(c, name)] for c in columns]) for name in ("mean", "deviation"))
+            out[list(places)] = _standardized(np.stack([c.read(batch) for c in columns]), mean, deviation)
         return out.T
+
+
+def _standardized(x: Array, mean: float | Array, deviation: float | Array) -> Array:
+    """Turn numbers into standard scores, in place; 0 where a number is missing."""
+    with np.errstate(over="ignore"):
+        x -= mean
+        x /= deviation
+    np.clip(x, -FARTHEST, FARTHEST, out=x)
+    x[np.isnan(x)] = 0.0
+    return x
 
 
 def _scored(blocks: Sequence[Block], batch: Batch, weight: Array) -> dict[int, tuple[NumberFeatures, float]]:
