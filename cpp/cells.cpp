@@ -423,22 +423,26 @@ private:
 ColumnCells sorted_cells(const StridedColumn& x, Rows rows, Index n, Index& infinite) {
     ColumnCells out{finest_level, std::vector<std::vector<ValueCell>>(rows.classes)};
     if (!rows.weight) {
-        std::vector<std::vector<double>> values(rows.classes);
+        std::vector<Index> start(rows.classes + 1), next;
+        for (Index i = 0; i < n; ++i) start[rows.code[i] + 1] += !std::isnan(x[i]);
+        for (Index c = 0; c < rows.classes; ++c) start[c + 1] += start[c];
+        next = start;
+        std::vector<double> values(start.back());
         for (Index i = 0; i < n; ++i) {
             const double value = x[i];
-            if (value != value) continue;
+            if (std::isnan(value)) continue;
             if (std::isinf(value) && infinite < 0) infinite = i;
-            values[rows.code[i]].push_back(value + 0.0);
+            values[next[rows.code[i]]++] = value + 0.0;
         }
+        sort_segments(values.data(), start.data(), rows.classes, nullptr);
         for (Index c = 0; c < rows.classes; ++c) {
-            std::sort(values[c].begin(), values[c].end());
             auto& cells = out.of_class[c];
-            cells.reserve(values[c].size());
-            for (const double value : values[c])
-                if (!cells.empty() && cells.back().edge == value)
+            cells.reserve(start[c + 1] - start[c]);
+            for (Index i = start[c]; i < start[c + 1]; ++i)
+                if (!cells.empty() && cells.back().edge == values[i])
                     cells.back().weight += 1.0;
                 else
-                    cells.push_back({value, 1.0, 0.0});
+                    cells.push_back({values[i], 1.0, 0.0});
         }
         return out;
     }
