@@ -873,6 +873,22 @@ NB_MODULE(_core, m) {
         "-1.",
         "x"_a.noconvert(), "edges"_a.noconvert(), "exact"_a, "scores"_a.noconvert(), "out"_a.noconvert());
     m.def(
+        "line_scores",
+        [](nb::ndarray<const double, nb::ndim<1>, nb::device::cpu> x, Vector<double> breaks, Vector<double> origin,
+           Table level, Table slope, Out<double> out) {
+            const Index n = Index(x.size()), m = Index(breaks.size());
+            require(m > 0 && Index(origin.size()) == m + 2, "an origin for each piece and for NaN");
+            require(out.ndim() == 2 && Index(out.shape(0)) == n, "output size");
+            for (const Table& each : {level, slope})
+                require(Index(each.shape(0)) == m + 2 && each.shape(1) == out.shape(1), "a line for each piece");
+            nb::gil_scoped_release release;
+            line_scores(x.data(), n > 1 ? x.stride(0) : 1, n, breaks.data(), m,
+                        {origin.data(), level.data(), slope.data()}, Index(out.shape(1)), out.data());
+        },
+        "Add the score of each number, (rows, classes): lines between ascending breaks; the last one is that of NaN.",
+        "x"_a.noconvert(), "breaks"_a.noconvert(), "origin"_a.noconvert(), "level"_a.noconvert(),
+        "slope"_a.noconvert(), "out"_a.noconvert());
+    m.def(
         "step_places",
         [](Dense<double> x, Vector<double> edges, Vector<Index> start, bool exact,
            nb::ndarray<float, nb::ndim<2>, nb::f_contig, nb::device::cpu> out) {

@@ -248,6 +248,14 @@ Index step_scores(const double* x, Index stride, Index n, const double* edges, I
 // where an entry is missing. Returns the position of an infinite value, or -1.
 Index step_places(const Matrix<double>& x, const double* edges, const Index* start, bool exact, float* out);
 
+// line_scores.cpp: out[i, c] += level[k, c] + slope[k, c] (x_i - origin[k]), k the number of the m > 0 ascending breaks
+// below x_i, which is bounded by the first and the last break before. k is m + 1 for NaN, whose slope does not count.
+struct Lines {
+    const double *origin, *level, *slope;  // (m + 2,), and (m + 2, classes) twice
+};
+void line_scores(const double* x, Index stride, Index n, const double* breaks, Index m, Lines lines, Index classes,
+                 double* out);
+
 // string_codes.cpp: a column of strings, as Arrow holds it: string i is bytes[offset[i]] .. bytes[offset[i + 1] - 1],
 // and it is missing where bit i + first_bit of `valid` is 0 (null: none is).
 template <class Offset>

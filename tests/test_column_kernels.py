@@ -129,6 +129,24 @@ def test_scores_of_steps_are_those_of_a_search(edges):
     assert _core.step_scores(x, edge, False, scores, out) == 5
 
 
+@pytest.mark.parametrize(("breaks", "classes"), [(1, 3), (2, 2), (9, 5), (150, 9)])
+def test_scores_of_lines_are_those_of_a_search(breaks, classes):
+    rng = np.random.default_rng(8)
+    at = np.sort(rng.normal(size=breaks))
+    origin, level, slope = rng.normal(size=breaks + 2), *rng.normal(size=(2, breaks + 2, classes))
+    x = np.concatenate([3 * rng.normal(size=3000), at, [np.inf, -np.inf]])
+    x[::7] = np.nan
+    start = rng.normal(size=(len(x), classes))
+    missing, piece = np.isnan(x), np.searchsorted(at, x)
+    piece[missing] = breaks + 1
+    apart = np.where(missing, 0.0, np.clip(x, at[0], at[-1]) - origin[piece])
+    wanted = start + level[piece] + slope[piece] * apart[:, None]
+    for step in (1, -1):
+        out = start[::step].copy()
+        _core.line_scores(x[::step], at, origin, level, slope, out)
+        assert_allclose(out, wanted[::step], rtol=1e-13, atol=1e-14)
+
+
 @pytest.mark.parametrize("shape", ["normal", "heavy tails", "repeated"])
 def test_leaving_rows_out_of_a_kernel_is_what_a_sum_over_all_others_gives(shape):
     rng = np.random.default_rng(4)

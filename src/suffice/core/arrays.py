@@ -183,6 +183,14 @@ def _row_and_column(at: int, x: Matrix) -> tuple[int, int]:
     return divmod(at, x.shape[1])
 
 
+def pack(table: Array) -> Array:
+    """Return a (classes, columns) table in the layout of kernels: by column, classes padded to 64 bytes."""
+    classes, columns = table.shape
+    packed = np.zeros((columns, -(-classes // 8) * 8))
+    packed[:, :classes] = table.T
+    return packed
+
+
 def without_duplicates(x: Sparse) -> Sparse:
     """Return a CSR matrix that stores each entry once: several values stored for one entry are added."""
     if not x.has_canonical_format:

@@ -16,6 +16,7 @@ from suffice.core.arrays import (
     Sparse,
     as_csr,
     is_sparse,
+    pack,
     refuse_at,
     refuse_infinite,
     without_duplicates,
@@ -34,14 +35,6 @@ def accelerates(distribution: type) -> Callable[[Kernel], Kernel]:
         return kernel
 
     return register
-
-
-def pack(table: Array) -> Array:
-    """Return a (classes, columns) table in the layout of kernels: by column, classes padded to 64 bytes."""
-    classes, columns = table.shape
-    packed = np.zeros((columns, -(-classes // 8) * 8))
-    packed[:, :classes] = table.T
-    return packed
 
 
 class LinearScores:

@@ -18,6 +18,7 @@ from suffice.core.arrays import (
     Values,
     as_categories,
     encode_columns,
+    pack,
     refuse_at,
     refuse_infinite,
 )
@@ -28,7 +29,6 @@ from suffice.core.statistics.statistic import clear_residue
 from suffice.core.validation import Held
 from suffice.families._base import Distribution, Family, FillMethod, Independent, derived
 from suffice.families._contract import CATEGORIES, Outcomes, Summary, Table
-from suffice.families._kernels import pack
 from suffice.families.logarithms import log
 from suffice.formulas import Column, Formula, Lookup
 

@@ -20,6 +20,7 @@ from suffice.core.arrays import (
     distinct_pairs,
     encode_repeated,
     is_sparse,
+    pack,
     refuse_infinite,
 )
 from suffice.core.errors import NoFormulaError, NotPartError
@@ -30,7 +31,6 @@ from suffice.core.validation import Held
 from suffice.families import _bandwidth as rules
 from suffice.families._base import Distribution, Family, Independent, derived
 from suffice.families._contract import Summary, Table
-from suffice.families._kernels import pack
 from suffice.formulas import Bumps, Column, Formula
 
 KernelName: TypeAlias = Literal["gaussian", "epanechnikov", "triangular", "uniform", "biweight", "cosine"]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice import _core
-from suffice.core.arrays import Array, Codes, Dense, Positions, Values, refuse_at, refuse_infinite
+from suffice.core.arrays import Array, Codes, Dense, Positions, Values, pack, refuse_at, refuse_infinite
 from suffice.core.errors import InvalidOptionError, NoFormulaError, NoLinearFormError
 from suffice.core.priors import NormalInverseWishart
 from suffice.core.special import log_rising
@@ -19,7 +19,6 @@ from suffice.core.statistics import Sample, Scatter
 from suffice.core.validation import CheckedIn, Held
 from suffice.families._base import DEFAULT, Distribution, Family, derived, resolution
 from suffice.families._contract import Summary, Table
-from suffice.families._kernels import pack
 from suffice.families.covariance import (
     LOG_2PI,
     MissingValuesEM,

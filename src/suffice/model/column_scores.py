@@ -11,7 +11,8 @@ from functools import cached_property
 
 import numpy as np
 
-from suffice.core.arrays import Array
+from suffice import _core
+from suffice.core.arrays import Array, pack
 from suffice.core.statistics import Batch
 from suffice.formulas import Column, Constant, Formula, Lookup, Missing, Steps, Where, as_formula, unless_missing
 from suffice.model.features import FARTHEST, CategoryFeatures, ColumnFeatures, NumberFeatures
@@ -60,38 +61,25 @@ class Pieces:
         level, slope = np.concatenate([level, none]), np.concatenate([none, slope, none, none])
         return cls(of, breaks, np.concatenate([[of.mean], origin, [of.mean] * 2]), level, slope)
 
-    @cached_property
-    def _is_centred(self) -> bool:
-        """Whether every piece is a line about the mean."""
-        return bool((self.origin == self.of.mean).all())
+    def add(self, batch: Batch, out: Array) -> None:
+        """Add the function to `out` for every row and class, (rows, classes)."""
+        self._add(self.of.read(batch), out)
 
-    def on(self, batch: Batch) -> Array:
-        """Compute the function for every row and class, (rows, classes)."""
-        return self.at(self.of.read(batch))
-
-    def at(self, x: Array) -> Array:
-        """Compute the function of numbers, (rows, classes)."""
-        piece = np.searchsorted(self.breaks, x)
-        absent = np.isnan(x)
-        if absent.any():
-            piece[absent] = len(self.breaks) + 1
-            x = np.where(absent, self.of.mean, x)
-        far = np.clip(x, self.breaks[0], self.breaks[-1])
-        far -= self.of.mean if self._is_centred else self.origin[piece]
-        out = self.slope[piece]
-        out *= far[:, None]
-        out += self.level[piece]
-        return out
+    def _add(self, x: Array, out: Array) -> None:
+        _core.line_scores(x, self.breaks, self.origin, self.level, self.slope, out)
 
     def formula(self) -> Formula:
         """Return the function as a formula; 0 where the number is missing."""
         if self.of.missing:
-            present, absent = self.at(np.array([0.0, 1.0]))
+            found = np.zeros((2, self.level.shape[1]))
+            self._add(np.array([0.0, 1.0]), found)
+            present, absent = found
             return Where(Missing(self.of.name), Constant(absent), Constant(present))
         x = Column(self.of.name)
         out: Formula = Steps(x, self.breaks, self.level[:-1].T)
         if self.slope.any():
-            origin = as_formula(self.of.mean) if self._is_centred else Steps(x, self.breaks, self.origin[None, :-1])
+            is_centred = (self.origin == self.of.mean).all()  # every piece is a line about the mean
+            origin = as_formula(self.of.mean) if is_centred else Steps(x, self.breaks, self.origin[None, :-1])
             out = out + Steps(x, self.breaks, self.slope[:-1].T) * (x - origin)
         return unless_missing(self.of.name, out)
 
@@ -110,9 +98,14 @@ class CategoryTable:
         table[: coef.shape[1]] = coef.T
         return cls(of, table)
 
-    def on(self, batch: Batch) -> Array:
-        """Look up every row, (rows, classes)."""
-        return np.asarray(self.table[self.of.read(batch)])
+    def add(self, batch: Batch, out: Array) -> None:
+        """Add what is looked up for every row to `out`, (rows, classes); a missing category adds nothing."""
+        codes, scores = self.of.read(batch)[:, None], self._scores
+        _core.category_scores(codes, np.array([0, len(scores)]), scores, self.table.shape[1], out)
+
+    @cached_property
+    def _scores(self) -> Array:
+        return pack(self.table[:-1].T)
 
     def formula(self) -> Formula:
         """Return the table as a formula; 0 where the category is missing."""

@@ -76,7 +76,7 @@ class LinearExpert:
             part = batch[lo : lo + AT_ONCE]
             out = np.repeat(self.intercept[None], part.n, axis=0)
             for scores in self._scores:
-                out += scores.on(part)
+                scores.add(part, out)
             return out
 
         starts = range(0, batch.n, AT_ONCE)
@@ -106,7 +106,8 @@ class LinearExpert:
         out[:, -1] = self.intercept[first] - self.intercept[second]
         for j, (column, level) in enumerate(zip(self.features.columns, self._levels, strict=True)):
             middle = level[first] - level[second]
-            scores, missing = self._scores[j].on(batch), column.is_missing(batch)
+            scores, missing = np.zeros((batch.n, len(self.coef))), column.is_missing(batch)
+            self._scores[j].add(batch, scores)
             out[:, j] = np.where(missing, 0.0, scores[rows, first] - scores[rows, second] - middle)
             out[:, -1] += np.where(missing, 0.0, middle)
         return out
