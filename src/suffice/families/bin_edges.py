@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice import _core
-from suffice.core.arrays import Array
+from suffice.core.arrays import Array, distinct_numbers
 from suffice.core.errors import InvalidOptionError
 from suffice.core.statistics import Points
 
@@ -108,7 +108,7 @@ def of_quantiles_with_ties(values: Array, weight: Array, bins: int) -> Array:
 def distinct(values: Array, weight: Array) -> tuple[Array, Array]:
     """Return the distinct values in ascending order, and the weight of each; NaN is missing."""
     present = ~np.isnan(values)
-    values, place = np.unique(values[present] + 0.0, return_inverse=True)
+    values, place = distinct_numbers(values[present])
     return values, _sums(place, weight[present])
 
 

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice import _core
-from suffice.core.arrays import Array, Categories, Codes, Values
+from suffice.core.arrays import Array, Categories, Codes, Values, distinct_numbers
 from suffice.core.errors import MismatchError
 from suffice.core.parallel import in_threads
 from suffice.core.statistics import Batch
@@ -76,7 +76,7 @@ class NumberFeatures:
         Without `ranked` there are no knots, which take the most time.
         """
         some = (weight > 0) & ~np.isnan(x)
-        values, index = np.unique(x[some], return_inverse=True)
+        values, index = distinct_numbers(x[some])
         if len(values) < 2 or max(-values[0], values[-1]) > LARGEST:
             return None
         share = _weights(index, weight[some], len(values))
