@@ -117,7 +117,7 @@ def of_sorted_with_ties(values: Array, weight: Array, bins: int) -> Array:
     return _core.tie_edges(values, values, weight, bins)
 
 
-def _sums(place: NDArray[np.int64], weight: Array) -> Array:
+def _sums(place: NDArray[np.integer], weight: Array) -> Array:
     return np.asarray(np.bincount(place, weights=weight), np.float64)
 
 
