@@ -21,6 +21,7 @@ from suffice.formulas import (
     Column,
     Combinations,
     Constant,
+    Cosines,
     Exp,
     Fraction,
     Linear,
@@ -325,6 +326,10 @@ def test_every_node_does_what_it_says():
         (Lookup("c", ("b",), [[5.0]], [-1.0]), [-1.0, 5.0]),
         (Combinations(("c", "d"), (("a", "u"),), [[5.0]], [-1.0]), [5.0, -1.0]),
         (Linear(("x",), [[1.0]], [[2.0]]), 2 * (two - 1)),
+        (
+            Cosines((x, Lookup("c", ("b",), [[1.0]], [0.0])), [[0.1, 0.2], [0.3, 0.4]], [0.5, 0.6], [[2.0, 3.0]]),
+            2 * np.cos(2 * np.pi * np.array([0.55, 1.0])) + 3 * np.cos(2 * np.pi * np.array([0.7, 1.4])),
+        ),
     ]:
         assert_allclose(formula.evaluate(columns)[:2, 0], expected, err_msg=repr(formula))
     assert_array_equal(unless_missing("x", x).evaluate(columns)[:, 0], [0.5, 2.0, 0.0])

@@ -38,6 +38,7 @@ from suffice.formulas import (
     Column,
     Combinations,
     Constant,
+    Cosines,
     CrossTable,
     Exp,
     Linear,
@@ -143,6 +144,12 @@ def test_every_node_has_the_value_that_numpy_gives():
         "cells the other way": CrossTable(kind, bins, np.random.default_rng(1).normal(size=(3, 3, 4))),
         "among": Where(Among("k", ("a", "zzz")), Constant([0.0, 1.0, 2.0]), Constant([1.0, 0.0, 3.0])),
         "among numbers": Where(Among("n", (1, 7)), Constant([0.0, 1.0, 2.0]), Constant([1.0, 0.0, 3.0])),
+        "cosines": Cosines(
+            (u, Lookup("k", ("a",), [[1.0]], [0.0]), Where(Missing("n"), Constant(0.0), Column("n"))),
+            np.random.default_rng(2).normal(size=(3, 5)),
+            np.linspace(0.0, 1.0, 5),
+            np.random.default_rng(3).normal(size=(3, 5)),
+        ),
         "nothing": Constant([0.0, 1.0, 0.5]),
     }
     columns = {
@@ -544,13 +551,23 @@ def test_bags_of_words_that_no_operators_can_read_are_refused_by_name():
         skl2onnx.to_onnx(sf.BagOfWords().fit(MESSAGES), np.zeros((1, 1)))
 
 
+def test_cosines_of_a_pool():
+    rng = np.random.default_rng(0)
+    x, k = rng.normal(size=(2000, 3)), rng.choice(["a", "b", "c"], 2000)
+    y = ((x > 0).sum(axis=1) + (k == "b")) % 2  # all columns together tell the class
+    clf = sf.BayesClassifier().fit(table := {"a": x[:, 0], "b": x[:, 1], "c": x[:, 2], "k": k}, y)
+    assert "CosineExpert" in [type(each).__name__ for each in clf.calibration_.experts]
+    some = {name: values[:500].tolist() for name, values in table.items()}
+    some["a"][3] = some["b"][3] = None
+    some["k"][:2] = [None, "unknown"]
+    _, p = answers(clf.to_onnx(), some)
+    assert_allclose(p, clf.predict_proba(some), rtol=0, atol=2e-5)  # kernels compute cosines in float32
+
+
 # ---- what is refused
 
 
 def test_what_cannot_be_expressed_is_refused_by_name():
-    x = np.random.default_rng(0).normal(size=(2000, 3))
-    with pytest.raises(NoFormulaError, match=r'cosines .* structure="pairs"'):
-        sf.BayesClassifier().fit(x, (x > 0).sum(axis=1) % 2).to_onnx()  # three columns together tell the class
     clf = sf.BayesClassifier({"k": sf.Categorical()}, calibrate=False)
     with pytest.raises(NoFormulaError, match="'k' has the category 9007199254740993"):
         clf.fit({"k": [2**53 + 1, 1] * 9}, [0, 1] * 9).to_onnx()

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 
 import suffice as sf
 from suffice.core.arrays import Categories
-from suffice.core.errors import MismatchError, NoFormulaError
+from suffice.core.errors import MismatchError
 from suffice.core.statistics import Batch, Pairs, RowSample
 from suffice.families.bin_edges import of_quantiles_with_ties
 from suffice.families.choose import Automatic
@@ -633,14 +633,14 @@ def test_a_structure_for_gaps_has_no_experts_and_columns_that_these_need():
             replace(found, **changes).check_agreement()
 
 
-def test_cosines_have_no_formula_and_the_error_says_what_has():
+def test_the_formula_of_a_pool_has_its_cosines():
     rng = np.random.default_rng(0)
     x = rng.uniform(-1, 1, (600, 2))
     y = (np.sin(6 * x[:, 0]) * np.sin(6 * x[:, 1]) > 0).astype(int)
     clf = sf.BayesClassifier(structure="pool").fit(x, y)
     assert "CosineExpert" in [type(each).__name__ for each in clf.calibration_.experts]
-    with pytest.raises(NoFormulaError, match='structure="pairs"'):
-        clf.formula()
+    found = clf.formula().posterior({name: x[:, j] for j, name in enumerate(["x0", "x1"])})
+    np.testing.assert_allclose(found, clf.predict_proba(x), rtol=0, atol=1e-5)  # kernels compute cosines in float32
 
 
 @pytest.mark.parametrize(("n", "enough"), [(30, False), (49, False), (50, True)])

@@ -145,6 +145,20 @@ def test_the_panel_scores_rows_with_gaps_that_experts_do_not_know_as_the_library
     assert_allclose(answers(page, rows), clf.predict_proba(asked), atol=1e-9)
 
 
+def test_the_panel_computes_cosines_of_all_columns(opened):
+    rng = np.random.default_rng(0)
+    x, k = rng.normal(size=(1500, 3)), rng.choice(["p", "q", "r"], 1500)
+    table = {"a": x[:, 0], "b": x[:, 1], "c": x[:, 2], "k": k}
+    clf = sf.BayesClassifier().fit(table, ((x > 0).sum(axis=1) + (k == "q")) % 2)  # no column tells the class
+    assert any(each.title == "cosines" for each in clf.calibration_.experts)
+    page = opened(report.render(clf))
+    names = [each["name"] for each in page.evaluate("suffice.inputs")]
+    asked = {name: plain(column[:30]) for name, column in table.items()}
+    asked["a"][0] = asked["k"][1] = None
+    rows = [[asked[name][i] for name in names] for i in range(30)]
+    assert_allclose(answers(page, rows), clf.predict_proba(asked), atol=2e-5)  # kernels compute cosines in float32
+
+
 def test_typing_into_the_form_moves_the_probabilities(opened):
     table = a_table()
     clf = sf.BayesClassifier(FAMILIES, structure="pairs").fit(table, LABELS)

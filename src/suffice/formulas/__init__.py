@@ -11,6 +11,7 @@ tree serves all classes, and its value is (rows, classes). The nodes are
 - `Linear`: Σ_j coef_j (x_j − origin_j) of several columns, `Bumps`: the log of a sum of Gaussian curves over a column,
 - `Lookup` (categories), `Combinations` (categories of several columns), `Steps` (bins), `Above` (a threshold), and
   `CrossTable` (bins or categories of two columns),
+- `Cosines`: a sum of cosines over several formulas,
 - `WordScores`: Σ_j x_j score_jy of the words of a text,
 - `Where`, which chooses by a condition: `Missing`, `Below`, `Fraction` or `Among`; and `Unknown`, which has no value.
 
@@ -54,6 +55,7 @@ from suffice.formulas.conditions import (
     total,
     unless_missing,
 )
+from suffice.formulas.cosines import Cosines
 from suffice.formulas.cross_tables import CrossTable
 from suffice.formulas.lookups import Above, Combinations, LogGammaRatio, Lookup, Steps, TimesLog
 from suffice.formulas.node import Array, Reads, in_base64, smallest_codes, to_json
@@ -73,6 +75,7 @@ __all__ = [
     "Combinations",
     "Condition",
     "Constant",
+    "Cosines",
     "CrossTable",
     "Divide",
     "Entry",

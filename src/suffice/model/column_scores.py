@@ -109,10 +109,16 @@ class CategoryTable:
 
     def formula(self) -> Formula:
         """Return the table as a formula; 0 where the category is missing."""
-        name, keys = self.of.name, tuple(self.of.keys)
-        return unless_missing(name, Lookup(name, keys, self.table[:-2].T, self.table[-2]))
+        name, rest = self.of.name, self.table[-2]
+        other = (self.table[:-2] != rest).any(axis=1)
+        return unless_missing(name, Lookup(name, tuple(self.of.keys[other]), self.table[:-2][other].T, rest))
 
 
 def column_scores(of: ColumnFeatures, coef: Array) -> Pieces | CategoryTable:
     """Return the sum of a column's features with coefficients, (classes, features), as a function of the column."""
     return Pieces.sum(of, coef) if isinstance(of, NumberFeatures) else CategoryTable.sum(of, coef)
+
+
+def feature_formulas(of: ColumnFeatures) -> list[Formula]:
+    """Return each feature of a column as a formula; 0 where it is missing."""
+    return [column_scores(of, unit[None]).formula() for unit in np.eye(sum(of.sizes.values()))]

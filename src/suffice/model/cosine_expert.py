@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
+from itertools import chain
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -12,11 +13,12 @@ from numpy.typing import NDArray
 
 from suffice import _core
 from suffice.core.arrays import Array, Codes, Positions
-from suffice.core.errors import MismatchError, NoFormulaError
+from suffice.core.errors import MismatchError
 from suffice.core.parallel import in_threads
 from suffice.core.statistics import Batch
 from suffice.core.validation import Held
-from suffice.formulas import Term
+from suffice.formulas import Cosines, Term
+from suffice.model.column_scores import feature_formulas
 from suffice.model.features import CategoryFeatures, Features, NumberFeatures
 from suffice.model.ridge_scatter import FittedRows, RidgeScatter, can_learn
 from suffice.model.storage import storable
@@ -24,6 +26,7 @@ from suffice.model.storage import storable
 COSINES = 512
 FEWEST, ENTRIES = 64, 1 << 15  # with many classes there are fewer, so that classes × cosines stay below the latter
 NARROWEST, WIDEST = 0.3, 3.0  # widths of the kernels that the cosines mix, relative to the spread of the features
+ALL_COLUMNS = "cosines of all columns"  # the title of their formula
 SEED = 20060  # of the frequencies, which are the same for all tables
 LANES = 16  # the kernel computes so many cosines at a time
 AT_ONCE = 1 << 16  # rows whose cosines are computed at a time
@@ -111,11 +114,12 @@ class CosineExpert:
         return np.asarray(evidence[rows, first] - evidence[rows, second])[:, None]
 
     def formula(self, names: Sequence[str] = ()) -> list[Term]:  # noqa: ARG002  # features know their names
-        """Refuse: hundreds of cosines of all columns are no formula to send to a database or a page."""
-        raise NoFormulaError(
-            f"The expert of {self.coef.shape[1]} random cosines has no formula: fit with "
-            'structure="pairs", which has one'
-        )
+        """Return one formula, of all columns, in float64; `evidence` computes cosines in float32."""
+        frequency, phase = (each.astype(np.float64) for each in self._cosines.waves)
+        of = tuple(chain.from_iterable(feature_formulas(column) for column in self.features.columns))
+        cosines = Cosines(of, frequency, phase, self._cosines.height * self.coef)
+        columns = tuple(dict.fromkeys(column.name for column in self.features.columns))
+        return [Term(ALL_COLUMNS, columns, cosines + self.intercept)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,21 +133,23 @@ class CosineFeatures:
     def matrix(self, batch: Batch) -> NDArray[np.float32]:
         """Compute the cosines of rows, (rows, cosines)."""
         out = np.empty((batch.n, self.cosines), np.float32)
-        _core.cosines(*self._read(batch), *self._frequencies, self._height, out)
+        _core.cosines(*self._read(batch), *self.waves, self.height, out)
         return out
 
     def scores(self, batch: Batch, coef: Array, intercept: Array) -> Array:
         """Compute the product of the cosines of rows with coef (classes, cosines), plus the intercept (classes,)."""
         out = np.empty((batch.n, len(coef)))
-        _core.cosine_scores(*self._read(batch), *self._frequencies, self._height, coef, intercept, out)
+        _core.cosine_scores(*self._read(batch), *self.waves, self.height, coef, intercept, out)
         return out
 
     @property
-    def _height(self) -> float:
+    def height(self) -> float:
+        """The greatest value of a cosine."""
         return float(np.sqrt(2.0 / self.cosines))
 
     @cached_property
-    def _frequencies(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def waves(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """The frequencies (features, cosines) and phases (cosines,), in turns."""
         frequency, phase = frequencies(self.features.size, self.cosines)
         return (frequency / self.spread).astype(np.float32), phase.astype(np.float32)
 

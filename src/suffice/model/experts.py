@@ -19,14 +19,15 @@ from suffice.core.arrays import Array, Codes
 from suffice.core.parallel import in_threads
 from suffice.core.statistics import Batch
 from suffice.families.product import Block
-from suffice.model.cosine_expert import CosineExpert
+from suffice.model.cosine_expert import ALL_COLUMNS, CosineExpert
 from suffice.model.exponents import folds_of
 from suffice.model.features import Features
-from suffice.model.linear_expert import LinearExpert
+from suffice.model.linear_expert import LEVEL, LinearExpert
 from suffice.model.quadratic_expert import QuadraticExpert, most_apart, numbers_of
 
 Expert: TypeAlias = LinearExpert | QuadraticExpert | CosineExpert
 ROWS_TO_CHOOSE = 20  # for each column: of more, columns that were chosen by all rows hardly look too good
+UNTOLD = (LEVEL, ALL_COLUMNS)  # the titles of formulas of all columns together: no column tells what they say
 EXPERTS: tuple[type[Expert], ...] = (LinearExpert, QuadraticExpert, CosineExpert)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from suffice.core.errors import NoFormulaError, SufficeError
 from suffice.families.product import Product, ProductDistribution
-from suffice.formulas import WordScores
+from suffice.formulas import Cosines, WordScores
 from suffice.formulas.lookups import MOST_EXACT
 from suffice.formulas.row_scores import Row, RowScores
 from suffice.model.calibration import ScoredRow
@@ -29,8 +29,8 @@ class SingleRows:
 
     def __init__(self, predictor: Predictor):
         scoring, classes = predictor.formula(), len(predictor.labels)
-        if any(isinstance(node, WordScores) for term in scoring.all_terms for node in term.formula.walk()):
-            raise NoFormulaError("Texts take the general way")
+        if any(isinstance(node, WordScores | Cosines) for term in scoring.all_terms for node in term.formula.walk()):
+            raise NoFormulaError("Texts and cosines take the general way")
         self.scores = RowScores([term.formula for term in scoring.terms], classes)
         self.for_gaps, self.needed = scoring.for_gaps, () if scoring.for_gaps is None else scoring.for_gaps.columns
         family, strings = predictor.learned.family, predictor.string_columns

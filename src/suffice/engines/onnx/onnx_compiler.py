@@ -77,7 +77,7 @@ class FormulaCompiler:
             return ("Sum", *((sign, self._signature(each)) for sign, each in self._signed(node)))
         if isinstance(node, (f.Lookup, f.Among, f.Missing)):
             return kind, self.inputs.is_string(node.column)
-        if isinstance(node, (f.Combinations, f.WordScores)):
+        if isinstance(node, (f.Combinations, f.Cosines, f.WordScores)):
             return kind, id(node)
         if isinstance(node, f.CrossTable):
             return kind
@@ -242,6 +242,13 @@ class FormulaCompiler:
         index = missing.where(last, first * width + second).cast(np.int64)
         flat = [each.numbers.reshape(len(each.numbers), -1) for each in nodes]
         return choose_numbers(index, [np.pad(numbers, ((0, 0), (0, 1))) for numbers in flat])
+
+    @_write.register
+    def _(self, node: f.Cosines, nodes: Sequence[f.Cosines]) -> Tensor:  # noqa: ARG002  # only one
+        """Compute cosines as sines, as onnxruntime has no cosine of float64."""
+        turns = self._together(node.of).reshape(0, len(node.of)).matmul(node.frequency) + (node.phase + 0.25)
+        sines = self.graph.add("Sin", turns * (2.0 * np.pi))
+        return sines.matmul(np.ascontiguousarray(node.coef.T)).unsqueeze(2)
 
     @_write.register
     def _(self, _: f.Steps, nodes: Sequence[f.Steps]) -> Tensor:

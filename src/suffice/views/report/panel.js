@@ -117,6 +117,14 @@
         return Array.from({ length: n }, (_, c) => x.reduce((sum, v, j) => sum + (v - at(origin, c)[j]) * at(coef, c)[j], 0));
       };
     },
+    cosines: (node) => {
+      const of = node.of.map(formula), frequency = numbers(node.frequency), phase = numbers(node.phase), coef = numbers(node.coef);
+      return (row) => {
+        const x = of.map((each) => each(row)[0]);
+        const waves = phase.map((start, d) => Math.cos(2 * Math.PI * x.reduce((sum, v, j) => sum + v * frequency[j][d], start)));
+        return coef.map((own) => own.reduce((sum, a, d) => sum + a * waves[d], 0));
+      };
+    },
     bumps: (node) => {
       const centre = numbers(node.centre), width = numbers(node.width), height = numbers(node.height);
       const of = formula(node.of);

@@ -17,8 +17,8 @@ from suffice.families.product import ProductDistribution
 from suffice.families.text import TextDistribution
 from suffice.formulas import Term, in_base64, to_json
 from suffice.model.calibration import Calibration
+from suffice.model.experts import UNTOLD
 from suffice.model.joint import Model
-from suffice.model.linear_expert import LEVEL
 from suffice.model.quadratic_expert import QuadraticExpert
 from suffice.model.structure import Structure
 from suffice.views.column_inputs import Input, blocks_of, inputs_of
@@ -60,7 +60,7 @@ class Panel:
             refused.append((f"{wide} columns", f"Nobody would fill in {wide} columns"))
         calibration = cls._calibration(estimator)
         if isinstance(calibration, Structure) and calibration is not estimator.calibration_:
-            simpler.append("random cosines")
+            simpler.append("pairs of columns and experts")
         for title, columns, part, missing in blocks if wide <= MOST_INPUTS else ():
             try:
                 found = list(_terms(title, columns, part, missing))
@@ -79,7 +79,7 @@ class Panel:
             texts = {each["title"]: i for i, each in enumerate(terms)}
             terms += list(_quadratic(calibration, {title for title, *_ in blocks}))
             for term in calibration.terms(learned, texts=False, quadratic=False):
-                terms.append(term.to_json(packed) | ({"rest": True} if term.title == LEVEL else {}))
+                terms.append(term.to_json(packed) | ({"rest": True} if term.title in UNTOLD else {}))
             gaps = calibration.terms_for_gaps(learned, texts=False)
             if gaps is not None and calibration.for_gaps is not None:
                 there = [_text_again(each, a, texts) for each, a in _texts(model, calibration.for_gaps)]
@@ -91,9 +91,9 @@ class Panel:
 
     @staticmethod
     def _calibration(estimator: Any) -> Calibration:
-        """Return how the panel combines evidence: as the model does, or without experts that have no formula."""
+        """Return how the panel combines evidence: as the model does, or without pairs whose tables are too large."""
         found: Calibration = getattr(estimator, "calibration_", None) or Calibration.none(len(estimator.classes_))
-        for simpler in ("pairs", True):
+        for simpler in ("columns", True):
             if not isinstance(found, Structure):
                 break
             try:
