@@ -111,7 +111,7 @@ def to_sql(scoring: Scoring, dialect: str, table: str, types: Mapping[str, str])
     try:
         from suffice.engines.sql import printed_query
     except ImportError as error:
-        raise MissingPackageError("SQL is written by Ibis: pip install 'suffice[ibis]'") from error
+        raise MissingPackageError("SQL is written by sqlglot: pip install 'suffice[sql]'") from error
     return printed_query.to_sql(scoring, dialect, table, types)
 
 

@@ -21,8 +21,9 @@ from suffice.engines.sql.cell_queries import SAMPLED, cell_statistics, limit_of
 from suffice.engines.sql.checks import check_weights, middles, refuse_values
 from suffice.engines.sql.column_facts import ColumnFacts, TableColumnProfile
 from suffice.engines.sql.count_queries import count_statistics
-from suffice.engines.sql.expressions import is_missing, supports_nan
+from suffice.engines.sql.expressions import is_missing
 from suffice.engines.sql.formula_compiler import add_answers
+from suffice.engines.sql.ibis_rows import IbisRows, supports_nan
 from suffice.engines.sql.kept_rows import kept_rows
 from suffice.engines.sql.pair_queries import pair_statistics
 from suffice.engines.sql.sum_queries import NotFiniteError, sum_statistics
@@ -116,7 +117,7 @@ class IbisSource(Source):
         if task.divided_by is not None:
             self.check_divides()
         if task.drop_unlabelled:
-            labelled = self.table.filter(~is_missing(self.table[task.target]))
+            labelled = self.table.filter(~is_missing(self.table[task.target], supports_nan(self.table)))
             return IbisSource(labelled).reduce(replace(task, drop_unlabelled=False))
         if task.weight is not None:
             check_weights(self.table, task.weight)
@@ -149,11 +150,8 @@ class IbisSource(Source):
     def answer(self, answer: Answer) -> ir.Table:
         """Return the table with the answers as further columns, as an expression that the database computes."""
         new_columns(answer, self.names)  # refuses names that the table has already
-        backends, _ = self.table._find_backends()
-        dialect = backends[0].name if backends else ""
-        return add_answers(
-            self.table, answer.predictor.table_formula(), answer.question, dialect, supports_nan(self.table)
-        )
+        scoring = answer.predictor.table_formula()
+        return add_answers(IbisRows(self.table), scoring, answer.question).table
 
 
 def _cells(rows: SqlRows) -> BlockStatistics | None:

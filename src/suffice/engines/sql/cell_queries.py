@@ -26,7 +26,7 @@ from suffice.core.statistics.cells import COARSEST, FINEST, coarser
 from suffice.core.statistics.compensated import rounded
 from suffice.core.statistics.sample import Points
 from suffice.engines.sql.count_queries import grouped
-from suffice.engines.sql.expressions import as_float, without_nan
+from suffice.engines.sql.ibis_rows import as_float, without_nan
 from suffice.engines.sql.table_columns import (
     BlockStatistics,
     SqlRows,

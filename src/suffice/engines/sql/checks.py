@@ -11,7 +11,8 @@ import numpy as np
 from suffice.core.arrays import LEAST_WEIGHT, MOST_WEIGHT, WEIGHTS_ARE
 from suffice.core.errors import InvalidDataError
 from suffice.core.statistics import Cells, Counts, Moments, Sample, Totals
-from suffice.engines.sql.expressions import has_fraction, number
+from suffice.engines.sql.expressions import has_fraction
+from suffice.engines.sql.ibis_rows import number_or_null
 from suffice.engines.sql.table_columns import (
     ELSEWHERE,
     SUMS,
@@ -32,7 +33,7 @@ def check_weights(table: ir.Table, name: str) -> None:
     column = table[name]
     if not (column.type().is_numeric() or column.type().is_boolean()):
         raise InvalidDataError(f"Column {name!r} holds {column.type()}, which cannot be read as weights")
-    weight = number(column)
+    weight = number_or_null(column)
     out = (weight != 0) & ~weight.between(LEAST_WEIGHT, MOST_WEIGHT)
     aggregates = {"rows": table.count(), "missing": weight.isnull().sum(), "least": weight.min(), "most": weight.max()}
     aggregates["out"] = out.sum()
@@ -89,7 +90,7 @@ def _extremes(rows: SqlRows, block: SummedBlock) -> dict[str, ir.Value]:
     out: dict[str, ir.Value] = {}
     for c, name in zip(block.columns, block.block.names, strict=True):
         column = rows.table[name]
-        x = number(column)
+        x = number_or_null(column)
         integers = column.type().is_integer() or column.type().is_boolean()
         fraction = x.min() if integers else x.max(where=has_fraction(x))
         out |= {f"least_{c}": x.min(), f"most_{c}": x.max(), f"fraction_{c}": fraction}

@@ -14,6 +14,7 @@ from suffice.core.frames.frame import ColumnKind, column_kind
 from suffice.core.frames.profile import ENOUGH
 from suffice.engines.sql.checks import FIRST_ROWS
 from suffice.engines.sql.expressions import is_missing
+from suffice.engines.sql.ibis_rows import supports_nan
 from suffice.engines.sql.table_columns import execute_row
 
 FACTS = ("distinct", "range", "letters", "spaces")
@@ -42,7 +43,8 @@ class ColumnFacts:
 
     @staticmethod
     def _present(table: ir.Table, names: Sequence[str]) -> dict[str, int]:
-        aggregates = {f"n{j}": (~is_missing(table[name])).sum() for j, name in enumerate(names)}
+        nan = supports_nan(table)
+        aggregates = {f"n{j}": (~is_missing(table[name], nan)).sum() for j, name in enumerate(names)}
         found = execute_row(table, aggregates, "the number of entries")
         return {name: found[f"n{j}"] or 0 for j, name in enumerate(names)}
 

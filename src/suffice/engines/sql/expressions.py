@@ -1,20 +1,17 @@
-"""Columns of a database table as numbers, booleans and categories: expressions of Ibis."""
+"""Columns of a database table as numbers, booleans and categories."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-
-import ibis
-import ibis.expr.datatypes as dt
-import ibis.expr.operations as ops
-import ibis.expr.types as ir
+from typing import Any
 
 from suffice.core.errors import InvalidDataError
+from suffice.engines.sql.algebra import Value
 
 MOST_ARGUMENTS = 50  # of a function; PostgreSQL allows 100
 
 
-def by_groups(parts: Sequence[ir.Value], function: Callable[[Sequence[ir.Value]], ir.Value]) -> ir.Value:
+def by_groups(parts: Sequence[Any], function: Callable[[Sequence[Any]], Any]) -> Any:
     """Apply an associative function to any number of expressions, to some at a time."""
     while len(parts) > 1:
         groups = (parts[lo : lo + MOST_ARGUMENTS] for lo in range(0, len(parts), MOST_ARGUMENTS))
@@ -22,60 +19,37 @@ def by_groups(parts: Sequence[ir.Value], function: Callable[[Sequence[ir.Value]]
     return parts[0]
 
 
-def number(x: ir.Value, nan: bool | None = None) -> ir.Value:
-    """Return a column of numbers or booleans as float64, NULL where it is missing.
-
-    `nan` says whether to test for NaN; by default this is done if the database supports it.
-    """
+def number(x: Value) -> Any:
+    """Return a column of numbers or booleans as float64. A missing value is NULL, or NaN if the column holds it."""
     dtype = x.type()
     if dtype.is_boolean():
         return boolean(x)
     if not dtype.is_numeric():
         raise InvalidDataError(f"Column {x.get_name()!r} holds {dtype}, which cannot be read as numbers")
-    return without_nan(x if dtype.is_float64() else x.cast("float64"), nan)
+    return x if dtype.is_float64() else x.cast("float64")
 
 
-def boolean(x: ir.Value) -> ir.Value:
+def boolean(x: Value) -> Any:
     """Return a boolean as 0.0 or 1.0."""
     return x.cast("int32").cast("float64")
 
 
-def as_float(x: ir.Value) -> ir.Value:
-    """Cast a number to float64, even if Ibis takes it for one: PostgreSQL reads 0.5 as a decimal."""
-    return ops.Cast(x, dt.float64).to_expr()
-
-
-def has_fraction(x: ir.Value) -> ir.Value:
+def has_fraction(x: Value) -> Any:
     """Return whether a number is not an integer; numbers of 2^53 or more are integers."""
-    small = ibis.ifelse(x.abs() < 2.0**53, x, 0.0)  # Ibis converts rounded numbers to integers, which may overflow
+    small = (x.abs() < 2.0**53).ifelse(x, 0.0)  # Ibis converts rounded numbers to integers, which may overflow
     return small.floor() < small
 
 
-def category(x: ir.Value, nan: bool | None = None) -> ir.Value:
-    """Return a column of categories or labels, NULL where it is missing."""
+def category(x: Value) -> Any:
+    """Return a column of categories or labels. A missing value is NULL, or NaN if the column holds it."""
     dtype = x.type()
     if not (dtype.is_string() or dtype.is_numeric() or dtype.is_boolean()):
         raise InvalidDataError(
             f"Column {x.get_name()!r} holds {dtype}, which cannot be read as categories or labels: convert it first"
         )
-    return x.cast("float64") if dtype.is_decimal() else without_nan(x, nan)
+    return x.cast("float64") if dtype.is_decimal() else x
 
 
-def is_missing(x: ir.Value, nan: bool | None = None) -> ir.Value:
-    """Return whether an entry is missing."""
-    return x.isnull() | x.isnan() if _may_be_nan(x, nan) else x.isnull()
-
-
-def without_nan(x: ir.Value, nan: bool | None = None) -> ir.Value:
-    """Replace NaN by NULL."""
-    return ibis.ifelse(x.isnan(), ibis.null(x.type()), x) if _may_be_nan(x, nan) else x
-
-
-def _may_be_nan(x: ir.Value, nan: bool | None) -> bool:
-    return bool(x.type().is_floating()) and (supports_nan(x) if nan is None else nan)
-
-
-def supports_nan(x: ir.Expr) -> bool:
-    """Return whether the database of an expression supports NaN."""
-    backends, _ = x._find_backends()
-    return all(backend.has_operation(ops.IsNan) for backend in backends)
+def is_missing(x: Value, nan: bool) -> Any:
+    """Return whether an entry is missing; `nan` says whether to test for NaN, which not every database can."""
+    return x.isnull() | x.isnan() if nan and x.type().is_floating() else x.isnull()

@@ -1,4 +1,4 @@
-"""Formulas as expressions of Ibis: a model becomes part of a query.
+"""Formulas as values of a query: a model becomes part of it. Ibis writes them, or sqlglot: see `algebra`.
 
 −∞ is represented by numbers below `IMPOSSIBLE`: not every database has infinity, and some fail if a number underflows.
 """
@@ -8,11 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import singledispatchmethod
 from operator import add, and_, or_
-from typing import TypeAlias
+from typing import Any, Generic, TypeAlias, TypeVar
 
-import ibis
-import ibis.expr.operations as ops
-import ibis.expr.types as ir
 import numpy as np
 
 from suffice import formulas as f
@@ -20,16 +17,8 @@ from suffice.core.arrays import Array
 from suffice.core.errors import InvalidDataError, NoFormulaError
 from suffice.core.labels import label_list
 from suffice.core.special import log_gamma_by
-from suffice.engines.sql.expressions import (
-    as_float,
-    boolean,
-    by_groups,
-    category,
-    has_fraction,
-    is_missing,
-    number,
-    supports_nan,
-)
+from suffice.engines.sql.algebra import Rows, Value
+from suffice.engines.sql.expressions import boolean, by_groups, category, has_fraction, is_missing, number
 from suffice.formulas.lookups import Key
 from suffice.model.predictor import Question
 
@@ -40,131 +29,121 @@ TINY = -700.0  # exponentials of smaller numbers count as 0
 LEFT = 0.68  # the share of the terms of a sum that are on its left: x with x + x³ = 1
 WIDTH = 19  # characters of a number in a table
 MOST_BUMPS = 500  # terms of a sum of Gaussian curves
-ALL = 2**63 - 1  # rows
-# Databases that copy the text of a subquery to every use of its columns and compute it each time, which multiplies
-# from step to step. They do not if the subquery has a limit.
-REPEATING = ("materialize", "mysql", "postgres", "risingwave", "singlestoredb", "sqlite")
 
-Function: TypeAlias = Callable[[ir.Value], ir.Value]
+SomeRows = TypeVar("SomeRows", bound=Rows)
+Function: TypeAlias = Callable[[Rows, Value], Value]
 
 
-def add_answers(table: ir.Table, scoring: f.Scoring, question: Question, dialect: str, nan: bool = True) -> ir.Table:
-    """Return the table with the answers as further columns; `nan` says whether its database supports NaN.
+def add_answers(rows: SomeRows, scoring: f.Scoring, question: Question) -> SomeRows:
+    """Return the rows with the answers as further columns.
 
     Every step is a query of the previous one: scores, the best of them, and the sum of their exponentials.
     """
-    k, names = range(len(scoring.labels)), list(table.columns)
+    k, names = range(len(scoring.labels)), list(rows.columns)
     prefix = "_" * (1 + max((len(n) - len(n.lstrip("_")) for n in names), default=0))  # one that no column has
     prior = np.where(np.isfinite(scoring.log_prior), scoring.log_prior, EXCLUDED)
     prior = prior - prior.max()  # zeros if no class is possible
 
-    def below_best(t: ir.Table, c: int) -> ir.Value:
+    def below_best(t: SomeRows, c: int) -> Value:
         """Return the score of a class less the best; the log prior less its maximum if every class is impossible."""
-        return ibis.ifelse(t[f"{prefix}best"] < IMPOSSIBLE, float(prior[c]), t[f"{prefix}s{c}"] - t[f"{prefix}best"])
+        return (t[f"{prefix}best"] < IMPOSSIBLE).ifelse(float(prior[c]), t[f"{prefix}s{c}"] - t[f"{prefix}best"])
 
-    t = _scores(FormulaWriter(table, nan, prefix, dialect), scoring)
-    t = _step(t, dialect, **{f"{prefix}best": _greatest([t[f"{prefix}s{c}"] for c in k])})
-    t = _step(t, dialect, **{f"{prefix}sum": _total([_exp(below_best(t, c)) for c in k])})
-    share = scoring.mixed * np.exp(prior) / np.exp(prior).sum()
-    p = [(1.0 - scoring.mixed) * (_exp(below_best(t, c)) / t[f"{prefix}sum"]) + float(share[c]) for c in k]
-    t = _step(t, dialect, **{f"{prefix}p{c}": p[c] for c in k})
-    p = [t[f"{prefix}p{c}"] for c in k]
+    t = _scores(FormulaWriter(rows, prefix), scoring)
+    t = t.step({f"{prefix}best": _greatest(t, [t[f"{prefix}s{c}"] for c in k])})
+    t = t.step({f"{prefix}sum": _total([_exp(t, below_best(t, c)) for c in k])})
+    p = [_exp(t, below_best(t, c)) / t[f"{prefix}sum"] for c in k]
     if scoring.mixed:
-        log_p = [_log_of(p[c]) for c in k]
-        best = [p[c] >= _greatest(p) for c in k]
-    else:  # the difference of logarithms keeps all digits if p is tiny
-        logs = [below_best(t, c) for c in k]
-        log_p = [ibis.ifelse(logs[c] < IMPOSSIBLE, MINUS_INFINITY, logs[c] - t[f"{prefix}sum"].ln()) for c in k]
-        best = [logs[c] >= 0.0 for c in k]
+        share = scoring.mixed * np.exp(prior) / np.exp(prior).sum()
+        p = [(1.0 - scoring.mixed) * p[c] + float(share[c]) for c in k]
+    t = t.step({f"{prefix}p{c}": p[c] for c in k})
+    p = [t[f"{prefix}p{c}"] for c in k]
+    logs = [below_best(t, c) for c in k]
+    best = [p[c] >= _greatest(t, p) if scoring.mixed else logs[c] >= 0.0 for c in k]
     labels = label_list(scoring.labels)
-    no_label = ibis.null(ibis.literal(labels[0]).type())
-    answers = {"prediction": ibis.cases(*((best[c], labels[c]) for c in k), else_=no_label)}
+    answers = {"prediction": t.cases([(best[c], labels[c]) for c in k], None)}
     if question == "predict_proba":
         answers |= {f"probability {labels[c]}": p[c] for c in k}
     elif question == "predict_log_proba":
+        if scoring.mixed:
+            log_p = [_log_of(p[c], MINUS_INFINITY) for c in k]
+        else:  # the difference of logarithms keeps all digits if p is tiny
+            log_sum = t[f"{prefix}sum"].ln()
+            log_p = [(logs[c] < IMPOSSIBLE).ifelse(MINUS_INFINITY, logs[c] - log_sum) for c in k]
         answers |= {f"log_probability {labels[c]}": log_p[c] for c in k}
     known = t[f"{prefix}s0"].notnull()  # there is no formula for missing values in a large block
-    return t.select(*names, **{name: ibis.ifelse(known, x, ibis.null(x.type())) for name, x in answers.items()})
+    return t.select(names, {name: known.ifelse(x, None) for name, x in answers.items()})
 
 
-def _scores(writer: FormulaWriter, scoring: f.Scoring) -> ir.Table:
-    """Return the table with log p(y) + a (E − max E) + b of every class; near −1e300 if the class is impossible."""
+def _scores(writer: FormulaWriter[SomeRows], scoring: f.Scoring) -> SomeRows:
+    """Return the rows with log p(y) + a (E − max E) + b of every class; near −1e300 if the class is impossible."""
     k, prefix = range(len(scoring.labels)), writer.prefix
     equal = bool((scoring.slope == scoring.slope[0]).all())  # then what all classes share cancels, as max E does
     terms = [f.Term(t.title, t.columns, _beyond_first(t.formula)) if equal else t for t in scoring.all_terms]
     writer.add_columns(terms, len(scoring.labels))
     # Each term is cast, as databases add literals as decimals, which overflow.
-    written = [[as_float(writer.write(term.formula, c)) for term in terms] for c in k]
-    evidence = [_total(each[: len(scoring.terms)]) for each in written]
+    written = [[writer.table.as_float(writer.write(term.formula, c)) for term in terms] for c in k]
+    evidence = [writer.total(each[: len(scoring.terms)]) for each in written]
     if scoring.for_gaps is not None:
         gap = _total([writer.condition(f.Missing(name)) for name in scoring.for_gaps.columns], or_)
-        for_gaps = [_total(each[len(scoring.terms) :]) for each in written]
-        evidence = [ibis.ifelse(gap, *each) for each in zip(for_gaps, evidence, strict=True)]
+        for_gaps = [writer.total(each[len(scoring.terms) :]) for each in written]
+        evidence = [gap.ifelse(*each) for each in zip(for_gaps, evidence, strict=True)]
     t = writer.table
     if not equal:
-        t = _step(t, writer.dialect, **{f"{prefix}e{c}": evidence[c] for c in k})
-        t = _step(t, writer.dialect, **{f"{prefix}top": _greatest([t[f"{prefix}e{c}"] for c in k])})
+        t = t.step({f"{prefix}e{c}": evidence[c] for c in k})
+        t = t.step({f"{prefix}top": _greatest(t, [t[f"{prefix}e{c}"] for c in k])})
         e = [t[f"{prefix}e{c}"] for c in k]
-        evidence = [ibis.ifelse(e[c] < IMPOSSIBLE, EXCLUDED, e[c] - t[f"{prefix}top"]) for c in k]
+        evidence = [(e[c] < IMPOSSIBLE).ifelse(EXCLUDED, e[c] - t[f"{prefix}top"]) for c in k]
     scores = {}
     for c in k:
         slope, start = float(scoring.slope[c]), float(scoring.log_prior[c] + scoring.bias[c])
         x = evidence[c] if slope == 1.0 else evidence[c] * max(slope, 1e-12)
         scores[f"{prefix}s{c}"] = x + max(start, EXCLUDED)
-    return _step(t, writer.dialect, **scores)
+    return t.step(scores)
 
 
-def _step(t: ir.Table, dialect: str, **columns: ir.Value) -> ir.Table:
-    """Return the table with further columns."""
-    t = t.mutate(**columns)
-    return t.limit(ALL) if dialect in REPEATING else t
+def _log_of(x: Value, of_zero: float) -> Value:
+    return (x > 0.0).ifelse((x > 0.0).ifelse(x, 1.0).ln(), of_zero)
 
 
-def _log_of(p: ir.Value) -> ir.Value:
-    return ibis.ifelse(p > 0.0, ibis.ifelse(p > 0.0, p, 1.0).ln(), MINUS_INFINITY)
+def _exp(rows: Rows, x: Value) -> Value:
+    return (x < TINY).ifelse(0.0, rows.greatest([x, TINY]).exp())
 
 
-def _exp(x: ir.Value) -> ir.Value:
-    return ibis.ifelse(x < TINY, 0.0, ibis.greatest(x, TINY).exp())
+def _greatest(rows: Rows, terms: Sequence[Value]) -> Value:
+    return by_groups(terms, rows.greatest)
 
 
-def _greatest(terms: Sequence[ir.Value]) -> ir.Value:
-    return by_groups(terms, lambda some: ibis.greatest(*some))
-
-
-def _total(terms: Sequence[ir.Value], plus: Callable[[ir.Value, ir.Value], ir.Value] = add) -> ir.Value:
+def _total(terms: Sequence[Value], plus: Callable[[Value, Value], Value] = add) -> Value:
     """Return the sum as a tree, because parsers of SQL limit the depth of expressions.
 
     Of (a) + (b), a parser has one sign in mind while it reads a, and three while it reads b. So a has more terms.
     """
-    if not terms:
-        return ibis.literal(0.0)
     left = min(max(round(LEFT * len(terms)), 1), len(terms) - 1)
     return terms[0] if len(terms) == 1 else plus(_total(terms[:left], plus), _total(terms[left:], plus))
 
 
-class FormulaWriter:
+class FormulaWriter(Generic[SomeRows]):
     """Writes formulas for one class at a time. A value that is used often becomes a new column of `table`."""
 
-    def __init__(self, table: ir.Table, nan: bool, prefix: str, dialect: str, entry: ir.Value | None = None):
-        self.source, self.table, self.nan, self.prefix, self.dialect = table, table, nan, prefix, dialect
+    def __init__(self, rows: SomeRows, prefix: str = "", entry: Value | None = None):
+        self.source, self.table, self.prefix = rows, rows, prefix
         self.new_columns = 0
         self.codes: dict[int, str] = {}  # the columns of the codes of cross tables, by the identity of their formulas
-        self.tops: dict[tuple[int, int], tuple[list[ir.Value], str]] = {}  # the terms of a sum, and their greatest
+        self.tops: dict[tuple[int, int], tuple[list[Value], str]] = {}  # the terms of a sum, and their greatest
         self.curves: dict[tuple[int, int], f.Formula] = {}
         self.entry = entry  # the value of `X`
 
-    def _number(self, name: str) -> ir.Value:
+    def _number(self, name: str) -> Value:
         """Return a column as float64. The formula tests for missing values itself."""
         column = self.source[name]
         dtype = column.type()
         if not (dtype.is_numeric() or dtype.is_boolean()):
             raise InvalidDataError(f"Column {name!r} holds {dtype}, where the model has numbers")
-        # The types of a table that is not connected are assumed. Integers less a literal would be decimals.
-        assumed = isinstance(self.source.op(), ops.UnboundTable) and dtype.is_float64()
-        return as_float(column) if assumed else number(column, nan=False)
+        # Integers less a literal would be decimals.
+        assumed = self.source.assumed and dtype.is_float64()
+        return self.source.as_float(column) if assumed else number(column)
 
-    def _equals(self, name: str, key: Key) -> ir.Value:
+    def _equals(self, name: str, key: Key) -> Value:
         """Return whether a column holds a category."""
         column = self.source[name]
         dtype = column.type()
@@ -172,64 +151,64 @@ class FormulaWriter:
         if not fits:
             raise InvalidDataError(f"Column {name!r} holds {dtype}, where the model has categories such as {key!r}")
         if dtype.is_boolean():
-            return column == ibis.literal(bool(key)) if key in (0, 1) else ibis.literal(False)
-        return category(column, nan=False) == ibis.literal(float(key) if isinstance(key, bool) else key)
+            return column == bool(key) if key in (0, 1) else self.source.literal(False)
+        return category(column) == (float(key) if isinstance(key, bool) else key)
 
     @singledispatchmethod
-    def write(self, node: f.Formula, c: int) -> ir.Value:  # noqa: ARG002  # the contract
+    def write(self, node: f.Formula, c: int) -> Value:  # noqa: ARG002  # the contract
         """Return the value of a formula for class c."""
         raise NoFormulaError(f"{type(node).__name__} has no expression in SQL")
 
     @write.register
-    def _(self, node: f.WordScores, c: int) -> ir.Value:  # noqa: ARG002  # the contract
+    def _(self, node: f.WordScores, c: int) -> Value:  # noqa: ARG002  # the contract
         raise NoFormulaError(
             f"Column {node.column!r} holds texts, and SQL cannot cut them into words as Python does. Count the words "
             "first, with BagOfWords, and classify the counts; or predict on table.to_pyarrow_batches()"
         )
 
     @write.register
-    def _(self, node: f.Column, c: int) -> ir.Value:  # noqa: ARG002  # the contract
+    def _(self, node: f.Column, c: int) -> Value:  # noqa: ARG002  # the contract
         return self._number(node.column)
 
     @write.register
-    def _(self, node: f.Above, c: int) -> ir.Value:
+    def _(self, node: f.Above, c: int) -> Value:
         return boolean(self.write(node.of, c) > node.limit)
 
     @write.register
-    def _(self, node: f.TimesLog | f.LogGammaRatio, c: int) -> ir.Value:
+    def _(self, node: f.TimesLog | f.LogGammaRatio, c: int) -> Value:
         return self.write(node.spelled_out(), c)
 
     @write.register
-    def _(self, node: f.CrossTable, c: int) -> ir.Value:
+    def _(self, node: f.CrossTable, c: int) -> Value:
         """Find the number in a text of all numbers of the table, by the place of the cell.
 
         A query with a case for each cell of all pairs of columns would be too long for most databases.
         """
         table = node.numbers[min(c, len(node.numbers) - 1)]
         if not table.any():
-            return as_float(ibis.literal(0.0))
+            return self.table.as_float(self.table.literal(0.0))
         place = self._code(node.first) * table.shape[1] + self._code(node.second)
         text = "".join(f"{number:+.12e}" for number in table.ravel().tolist())
-        found = _substr(ibis.literal(text), place * WIDTH + 1, ibis.literal(WIDTH))
-        return ibis.coalesce(found.cast("float64"), 0.0)
+        return self.table.substring(text, place * WIDTH + 1, WIDTH).cast("float64").fill_null(0.0)
 
     @write.register
-    def _(self, node: f.Constant, c: int) -> ir.Value:
-        return ibis.literal(_of_class(node.values, c))
+    def _(self, node: f.Constant, c: int) -> Value:
+        return self.table.literal(_of_class(node.values, c))
 
     @write.register
-    def _(self, node: f.Entry, c: int) -> ir.Value:  # noqa: ARG002
+    def _(self, node: f.Entry, c: int) -> Value:  # noqa: ARG002
+        assert self.entry is not None, "X is read where there is one column"
         return self.entry
 
     @write.register
-    def _(self, node: f.Unknown, c: int) -> ir.Value:  # noqa: ARG002
-        return ibis.null("float64")
+    def _(self, node: f.Unknown, c: int) -> Value:  # noqa: ARG002
+        return self.table.missing_number()
 
     @write.register
-    def _(self, node: f.Binary, c: int) -> ir.Value:
+    def _(self, node: f.Binary, c: int) -> Value:
         left, right = self.write(node.left, c), self.write(node.right, c)
         if _is_literal(node):
-            left = as_float(left)  # products of decimals have more digits than databases allow
+            left = self.table.as_float(left)  # products of decimals have more digits than databases allow
         if isinstance(node, f.Add):
             return left + right
         if isinstance(node, f.Subtract):
@@ -237,18 +216,18 @@ class FormulaWriter:
         return left * right if isinstance(node, f.Multiply) else left / right
 
     @write.register
-    def _(self, node: f.Unary, c: int) -> ir.Value:
-        return FUNCTIONS[type(node)](self.write(node.of, c))
+    def _(self, node: f.Unary, c: int) -> Value:
+        return FUNCTIONS[type(node)](self.table, self.write(node.of, c))
 
     @write.register
-    def _(self, node: f.LogSumExp, c: int) -> ir.Value:
+    def _(self, node: f.LogSumExp, c: int) -> Value:
         terms, name = self.tops[id(node), c]
         top = self.table[name]
-        rest = _total([_exp(term - top) for term in terms])
-        return top + ibis.greatest(rest, 1.0).ln()
+        rest = _total([_exp(self.table, term - top) for term in terms])
+        return top + self.table.greatest([rest, 1.0]).ln()
 
     @write.register
-    def _(self, node: f.Bumps, c: int) -> ir.Value:
+    def _(self, node: f.Bumps, c: int) -> Value:
         return self.write(self._curves(node, c), 0)
 
     def _curves(self, node: f.Bumps, c: int) -> f.Formula:
@@ -272,50 +251,55 @@ class FormulaWriter:
         return f.Bumps(node.of, *(a[row : row + 1, some] for a in arrays)).spelled_out()
 
     @write.register
-    def _(self, node: f.Linear, c: int) -> ir.Value:
+    def _(self, node: f.Linear, c: int) -> Value:
         shape = (max(len(node.coef), len(node.origin)), len(node.columns))
         coef, origin = (np.broadcast_to(a, shape)[min(c, shape[0] - 1)].tolist() for a in (node.coef, node.origin))
         each = zip(node.columns, coef, origin, strict=True)
         terms = [(self._number(name) - o) * a if o else self._number(name) * a for name, a, o in each if a]
-        return _total(terms)
+        return self.total(terms)
+
+    def total(self, terms: Sequence[Value]) -> Value:
+        """Return the sum of terms; that of none is 0."""
+        return _total(terms) if terms else self.table.literal(0.0)
 
     @write.register
-    def _(self, node: f.Lookup, c: int) -> ir.Value:
+    def _(self, node: f.Lookup, c: int) -> Value:
         tests = [self._equals(node.column, key) for key in node.keys]
         return self._chosen(tests, node.numbers, node.otherwise, c)
 
     @write.register
-    def _(self, node: f.Combinations, c: int) -> ir.Value:
+    def _(self, node: f.Combinations, c: int) -> Value:
         tests = []
         for key in node.keys:
             each = [self._equals(name, part) for name, part in zip(node.columns, key, strict=True)]
             tests.append(_total(each, and_))
         return self._chosen(tests, node.numbers, node.otherwise, c)
 
-    def _chosen(self, tests: Sequence[ir.Value], numbers: Array, otherwise: Array, c: int) -> ir.Value:
+    def _chosen(self, tests: Sequence[Value], numbers: Array, otherwise: Array, c: int) -> Value:
         rest = _of_class(otherwise, c)
         values = [_of_class(column, c) for column in numbers.T]
-        return ibis.cases(*zip(tests, values, strict=True), else_=rest) if tests else ibis.literal(rest)
+        cases = list(zip(tests, values, strict=True))
+        return self.table.cases(cases, rest) if cases else self.table.literal(rest)
 
     @write.register
-    def _(self, node: f.Steps, c: int) -> ir.Value:
+    def _(self, node: f.Steps, c: int) -> Value:
         x, values = self.write(node.of, c), [_of_class(column, c) for column in node.numbers.T]
         steps = [(x <= edge, value) for edge, value in zip(node.edges.tolist(), values, strict=False)]
-        return ibis.cases(*steps, else_=values[-1]) if steps else ibis.literal(values[-1])
+        return self.table.cases(steps, values[-1]) if steps else self.table.literal(values[-1])
 
     @write.register
-    def _(self, node: f.Where, c: int) -> ir.Value:
+    def _(self, node: f.Where, c: int) -> Value:
         cases, last = [], node  # one after the other, which is less deep than within each other
         while True:
             cases.append((self.condition(last.condition), self.write(last.then, c)))
             if not isinstance(last.otherwise, f.Where):
-                return ibis.cases(*cases, else_=self.write(last.otherwise, c))
+                return self.table.cases(cases, self.write(last.otherwise, c))
             last = last.otherwise
 
-    def condition(self, node: f.Condition) -> ir.Value:
+    def condition(self, node: f.Condition) -> Value:
         """Return a condition as a boolean expression."""
         if isinstance(node, f.Missing):
-            return is_missing(self.source[node.column], self.nan)
+            return is_missing(self.source[node.column], self.source.nan)
         if isinstance(node, f.Below):
             x = self.write(node.of, 0)
             return x <= node.limit if node.touching else x < node.limit
@@ -323,13 +307,13 @@ class FormulaWriter:
             return has_fraction(self.write(node.of, 0))
         assert isinstance(node, f.Among), "there is no other condition"
         tests = [self._equals(node.column, key) for key in node.keys]
-        return _total(tests, or_) if tests else ibis.literal(False)
+        return _total(tests, or_) if tests else self.source.literal(False)
 
-    def _add_columns(self, values: Sequence[ir.Value]) -> list[str]:
+    def _add_columns(self, values: Sequence[Value]) -> list[str]:
         """Add values to the table as new columns, all in one step, and return their names."""
         names = [f"{self.prefix}v{self.new_columns + j}" for j in range(len(values))]
         self.new_columns += len(values)
-        self.table = _step(self.table, self.dialect, **dict(zip(names, values, strict=True)))
+        self.table = self.table.step(dict(zip(names, values, strict=True)))
         return names
 
     def add_columns(self, terms: Sequence[f.Term], classes: int) -> None:
@@ -346,7 +330,7 @@ class FormulaWriter:
         for depth in sorted(set(deep.values())):
             some = [key for key in sums if deep[key] == depth]
             written = {key: [self.write(part, key[1]) for part in sums[key][0].terms] for key in some}
-            names = self._add_columns([_greatest(parts) for parts in written.values()])
+            names = self._add_columns([_greatest(self.table, parts) for parts in written.values()])
             self.tops |= {key: (written[key], name) for key, name in zip(some, names, strict=True)}
 
     def _sums(self, formula: f.Formula, c: int) -> Iterator[tuple[f.LogSumExp, int]]:
@@ -370,7 +354,7 @@ class FormulaWriter:
             written = [self.write(code, 0).cast("int32") for code in codes.values()]
             self.codes |= dict(zip(codes, self._add_columns(written), strict=True))
 
-    def _code(self, code: f.Formula) -> ir.Value:
+    def _code(self, code: f.Formula) -> Value:
         return self.table[self.codes[id(code)]]
 
 
@@ -389,19 +373,14 @@ def _beyond_first(formula: f.Formula) -> f.Formula:
     return f.CrossTable(formula.first, formula.second, formula.numbers - formula.numbers[:1])
 
 
-@ibis.udf.scalar.builtin(name="substr")  # type: ignore[untyped-decorator]  # Ibis has no types for it
-def _substr(text: str, start: int, length: int) -> str:  # type: ignore[empty-body]  # that of Ibis repeats the text
-    ...
+def write_entry(formula: f.Formula, x: Value, rows: Rows) -> Any:
+    """Write a formula over `X` for one column of some rows, given by the expression `x`."""
+    return FormulaWriter(rows, entry=x).write(formula, 0)
 
 
-def write_entry(formula: f.Formula, x: ir.Value) -> ir.Value:
-    """Write a formula over `X` for one column, given by the expression `x`."""
-    return FormulaWriter(None, nan=False, prefix="", dialect="", entry=x).write(formula, 0)
-
-
-def write_column(formula: f.Formula, table: ir.Table) -> ir.Value:
-    """Write a formula of the columns of a table that is the same for all classes."""
-    return FormulaWriter(table, supports_nan(table), prefix="", dialect="").write(formula, 0)
+def write_column(formula: f.Formula, rows: Rows) -> Any:
+    """Write a formula of the columns of some rows that is the same for all classes."""
+    return FormulaWriter(rows).write(formula, 0)
 
 
 def _of_class(values: Array, c: int) -> float:
@@ -409,18 +388,18 @@ def _of_class(values: Array, c: int) -> float:
     return float(np.clip(values[c if len(values) > 1 else 0], EXCLUDED, -EXCLUDED))
 
 
-def _log1p(x: ir.Value) -> ir.Value:
+def _log1p(_: Rows, x: Value) -> Value:
     """Compute log(1 + x) to all digits: the rounding error of 1 + x cancels (Kahan)."""
     u = 1.0 + x
-    return ibis.ifelse(u == 1.0, x, u.ln() * x / ibis.ifelse(u == 1.0, 1.0, u - 1.0))
+    return (u == 1.0).ifelse(x, u.ln() * x / (u == 1.0).ifelse(1.0, u - 1.0))
 
 
 FUNCTIONS: Mapping[type[f.Unary], Function] = {
-    f.Square: lambda x: x * x,
-    f.Sqrt: lambda x: x.sqrt(),
-    f.Abs: lambda x: x.abs(),
-    f.Log: lambda x: ibis.ifelse(x > 0, ibis.ifelse(x > 0, x, 1.0).ln(), EXCLUDED),
+    f.Square: lambda _, x: x * x,
+    f.Sqrt: lambda _, x: x.sqrt(),
+    f.Abs: lambda _, x: x.abs(),
+    f.Log: lambda _, x: _log_of(x, EXCLUDED),
     f.Log1p: _log1p,
     f.Exp: _exp,
-    f.LogGamma: lambda x: log_gamma_by(x, lambda z: z.ln()),
+    f.LogGamma: lambda _, x: log_gamma_by(x, lambda z: z.ln()),
 }

@@ -17,6 +17,7 @@ from suffice.core.statistics.compensated import rounded
 from suffice.core.statistics.pairs import cell_offsets
 from suffice.engines.sql.count_queries import grouped
 from suffice.engines.sql.formula_compiler import write_column
+from suffice.engines.sql.ibis_rows import IbisRows
 from suffice.engines.sql.table_columns import SqlRows, known_codes
 from suffice.families.pair_plan import PairPlan
 from suffice.model.structure_formulas import code
@@ -28,7 +29,8 @@ MOST_CELLS = 1 << 18  # of the pairs of one query, which is what may be fetched 
 def pair_statistics(rows: SqlRows, plan: PairPlan, labels: Values) -> Pairs:
     """Count the pairs of a plan, some of them with each query."""
     blocks = [each.block for each in rows.blocks]
-    codes = [write_column(code(column, blocks[column.block]), rows.table).cast("int64") for column in plan.columns]
+    source = IbisRows(rows.table)
+    codes = [write_column(code(column, blocks[column.block]), source).cast("int64") for column in plan.columns]
     offsets = cell_offsets(plan.sizes, plan.pairs)
     weight = np.zeros((len(labels), int(offsets[-1])))
     for some in _divided(plan, len(labels)):

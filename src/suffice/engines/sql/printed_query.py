@@ -6,35 +6,41 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 
-import ibis
-import ibis.expr.types as ir
-from ibis.common.exceptions import OperationNotDefinedError
 from sqlglot.generator import Generator
 
 from suffice import formulas as f
 from suffice.core.errors import InvalidDataError, InvalidOptionError
 from suffice.core.labels import label_list
 from suffice.engines.sql.formula_compiler import add_answers
+from suffice.engines.sql.printed_rows import DIALECTS, SAME, PrintedRows
 from suffice.formulas.lookups import Key
 
+# What columns may hold, as Ibis calls it; arguments may follow, as in decimal(10, 2).
+TYPES = (
+    *("boolean", "string", "float64", "float32", "float16", "decimal"),
+    *("int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8"),
+    *("date", "time", "timestamp", "interval", "binary", "uuid", "json", "array", "map", "struct"),
+)
 # Bytes of a name. Databases that refuse a longer name are not listed, only those that cut it off.
 LONGEST_NAMES = {"postgres": 63}
 
 
 def to_sql(scoring: f.Scoring, dialect: str, table: str, types: Mapping[str, str]) -> str:
     """Return the query for the columns of a table and the probabilities; `types` are the types of some columns."""
-    nan = _supports_nan(dialect)
-    columns = _types(scoring.all_terms) | dict(types)
+    dialect = SAME.get(dialect, dialect)
+    if dialect not in DIALECTS:
+        raise InvalidOptionError(f"{dialect!r} is no dialect that sqlglot writes: use one of {', '.join(DIALECTS)}")
+    columns = _types(scoring.all_terms) | _checked(types)
     for label in label_list(scoring.labels):
         if f"probability {label}" in columns or "prediction" in columns:
             raise InvalidDataError("A column has the name of an answer, 'prediction' or 'probability …': rename it")
-    asked = add_answers(ibis.table(columns, name=table), scoring, "predict_proba", dialect, nan)
+    asked = add_answers(PrintedRows.of_table(table, columns, dialect), scoring, "predict_proba")
     _check_names([table, *asked.columns], dialect)
     held = [table, *asked.columns, *scoring.labels.tolist(), *_keys(scoring.all_terms)]
-    return _text_of(asked, dialect, [each for each in held if isinstance(each, str)])
+    return _text_of(asked, [each for each in held if isinstance(each, str)])
 
 
-def _text_of(asked: ir.Table, dialect: str, held: Iterable[str]) -> str:
+def _text_of(asked: PrintedRows, held: Iterable[str]) -> str:
     """Return the text of a query, which returns every name and label as it is; `held` are names, labels and categories.
 
     A query has a line to a column, unless one of these holds a line break, or the text that stands for one in sqlglot:
@@ -50,7 +56,7 @@ def _text_of(asked: ir.Table, dialect: str, held: Iterable[str]) -> str:
                 f"in {around!r}"
             )
         lines = lines or "\n" in each or Generator.SENTINEL_LINE_BREAK in each
-    return str(ibis.to_sql(asked, dialect=dialect, pretty=not lines))  # which takes most of the time
+    return str(asked.node.sql(asked.dialect, pretty=not lines, copy=False))  # which takes most of the time
 
 
 def _check_names(names: Iterable[str], dialect: str) -> None:
@@ -64,17 +70,13 @@ def _check_names(names: Iterable[str], dialect: str) -> None:
             )
 
 
-def _supports_nan(dialect: str) -> bool:
-    """Return whether a dialect can test for NaN."""
-    x = ibis.table({"x": "float64"}, name="t").x
-    try:
-        ibis.to_sql(x.isnan(), dialect=dialect)
-    except OperationNotDefinedError:
-        return False
-    except ValueError as error:
-        known = ", ".join(sorted(entry.name for entry in ibis.util.backend_entry_points()))
-        raise InvalidOptionError(f"{dialect!r} is no dialect of Ibis: use one of {known}") from error
-    return True
+def _checked(types: Mapping[str, str]) -> dict[str, str]:
+    """Return types by column; refuse those that no database has."""
+    found = {name: str(each).lstrip("!") for name, each in types.items()}
+    for name, each in found.items():
+        if re.split("[(<]", each)[0] not in TYPES:
+            raise InvalidOptionError(f"types: column {name!r} has the type {each!r}: use one of {', '.join(TYPES)}")
+    return found
 
 
 # A boolean and an integer can be read as numbers too; what is only tested for missing values can be of any type.

@@ -18,8 +18,9 @@ from suffice.core.arrays import Array, Codes, Values
 from suffice.core.errors import EngineError, InvalidDataError, RefusedValueError
 from suffice.core.labels import Labels, label_positions
 from suffice.core.statistics import Cells, Counts, Moments, Sample, Scatter, Statistic, Totals
-from suffice.engines.sql.expressions import boolean, category, is_missing, number
+from suffice.engines.sql.expressions import boolean, is_missing
 from suffice.engines.sql.formula_compiler import write_column, write_entry
+from suffice.engines.sql.ibis_rows import IbisRows, category_or_null, number_or_null
 from suffice.engines.summarizing import Task
 from suffice.families import Summary
 from suffice.families.product import Block
@@ -74,7 +75,7 @@ class SqlRows:
 
     def __init__(self, table: ir.Table, task: Task, nan: bool | None = None):
         self.task = task
-        self.table = table if task.weight is None else table.filter(number(table[task.weight], nan=False) > 0)
+        self.table = table if task.weight is None else table.filter(number_or_null(table[task.weight], nan=False) > 0)
         self.blocks: list[SummedBlock] = []
         self.expressions: dict[str, ir.Value] = {}
         for block in (*task.blocks, *task.found):
@@ -109,7 +110,7 @@ class SqlRows:
     @cached_property
     def label(self) -> ir.Value:
         """The label of each row."""
-        return category(self.table[self.task.target])
+        return category_or_null(self.table[self.task.target])
 
     @cached_property
     def total_weight(self) -> ir.Value:
@@ -118,7 +119,7 @@ class SqlRows:
 
     @cached_property
     def _weight(self) -> ir.Value | None:
-        return None if self.task.weight is None else number(self.table[self.task.weight])
+        return None if self.task.weight is None else number_or_null(self.table[self.task.weight])
 
     def of(self, *statistics: type[Statistic]) -> dict[int, SummedBlock]:
         """Return the blocks that have one of some statistics, by their positions."""
@@ -130,25 +131,25 @@ class SqlRows:
 
 def block_expressions(table: ir.Table, block: Block, nan: bool | None = None) -> list[ir.Value]:
     """Return the expressions that the statistic of a block summarizes; `nan` says whether sums are tested for NaN."""
-    family, summary = block.family, block.family.summary
+    family, summary, rows = block.family, block.family.summary, IbisRows(table)
     if family.reads == "text":
         raise InvalidDataError(
             f"Column {block.title!r} is text, whose words SQL cannot count: leave it out, or {ELSEWHERE}"
         )
     if block.found is not None:
-        return [write_column(present(block, number_of(block), Unknown()), table)]
+        return [write_column(present(block, number_of(block), Unknown()), rows)]
     out = []
     for j, name in enumerate(block.names):
         column = table[name]
         if block.missing:
-            out.append(boolean(is_missing(column)))
+            out.append(boolean(is_missing(column, rows.nan)))
         elif family.reads == "categories":
-            out.append(category(column))
+            out.append(category_or_null(column))
         else:
             shows_nan = summary.statistic in (*SUMS, Cells) and summary.of is X  # NaN makes a sum NaN, or is a cell
-            x = number(column, nan if shows_nan else None)
+            x = number_or_null(column, nan if shows_nan else None)
             of = summary.of[j] if isinstance(summary.of, tuple) else summary.of
-            out.append(x if of is X else ibis.ifelse(x.isnull(), ibis.null("float64"), write_entry(of, x)))
+            out.append(x if of is X else ibis.ifelse(x.isnull(), ibis.null("float64"), write_entry(of, x, rows)))
     return out
 
 
