@@ -40,7 +40,6 @@ class Stream:
         self.kinds: dict[str, type] = {}  # of the values of columns
         self.first: list[tuple[Any, Any, float]] | None = [] if first else None
         self.chosen = 0.0  # the weight of the rows by which choices were made; 0 where none are kept
-        self.combined = 0.0  # the weight of the rows by which it was chosen how evidence is combined
         self.view: Any = None
 
     def knows(self, label: Any) -> bool:
@@ -67,7 +66,6 @@ class Stream:
         return (
             bool(self.rows)
             or 0 < self.chosen < self.total
-            or 0 < self.combined < self.total
             or (self.onto is not None and self.onto.is_near)
         )
 

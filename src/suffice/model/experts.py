@@ -31,9 +31,15 @@ EXPERTS: tuple[type[Expert], ...] = (LinearExpert, QuadraticExpert, CosineExpert
 
 
 def fit_experts(
-    blocks: Sequence[Block], batch: Batch, codes: Codes, weight: Array, classes: int, log_prior: Array
+    blocks: Sequence[Block],
+    batch: Batch,
+    codes: Codes,
+    weight: Array,
+    classes: int,
+    log_prior: Array,
+    kinds: Sequence[type[Expert]] = EXPERTS,
 ) -> list[tuple[Expert, Array]]:
-    """Fit all experts that can be fitted on rows, and return each with the evidence of rows left out, (rows, classes).
+    """Fit the experts that can be fitted on rows, and return each with the evidence of rows left out, (rows, classes).
 
     `log_prior` is (classes,), or (rows, classes) if it is that of each row left out. If it has fewer rows, it is of the
     first, and only these are left out.
@@ -46,7 +52,7 @@ def fit_experts(
             return found[0], _chosen_by_others(*found, features, batch, codes, weight, classes, log_prior)
         return found
 
-    return [found for found in in_threads(fitted, EXPERTS, batch.n * features.size) if found is not None]
+    return [found for found in in_threads(fitted, kinds, batch.n * features.size) if found is not None]
 
 
 def _chosen_by_others(
