@@ -63,11 +63,7 @@ class Stream:
     @property
     def unsettled(self) -> bool:
         """Whether rows wait, or choices were made by fewer rows, or may depend on those that were."""
-        return (
-            bool(self.rows)
-            or 0 < self.chosen < self.total
-            or (self.onto is not None and self.onto.is_near)
-        )
+        return bool(self.rows) or 0 < self.chosen < self.total or (self.onto is not None and self.onto.is_near)
 
     def follow(self, learned: Learned) -> Stream:
         """Return the same with no row waiting and nothing chosen, onto what was learned from the rows that waited."""

@@ -18,7 +18,7 @@ from suffice.core.statistics import Batch
 from suffice.core.validation import Held
 from suffice.formulas import Term
 from suffice.model.features import CategoryFeatures, Features, NumberFeatures
-from suffice.model.ridge_scatter import FittedRows, RidgeScatter, can_learn
+from suffice.model.ridge_scatter import SHRINKAGES, FittedRows, RidgeScatter, can_learn
 from suffice.model.storage import storable
 
 COSINES = 512
@@ -50,11 +50,19 @@ class CosineExpert:
 
     @classmethod
     def fit(
-        cls, features: Features, batch: Batch, codes: Codes, weight: Array, classes: int, log_prior: Array
+        cls,
+        features: Features,
+        batch: Batch,
+        codes: Codes,
+        weight: Array,
+        classes: int,
+        log_prior: Array,
+        shrinkages: Sequence[float] = SHRINKAGES,
     ) -> tuple[CosineExpert, Array] | None:
         """Fit on rows, and return the evidence of each without it too, (rows, classes); None if nothing can be learned.
 
-        `log_prior` (classes,) or (rows, classes) is what the evidence is judged together with; see `fit_experts`.
+        `log_prior` (classes,) or (rows, classes) is what the evidence is judged together with; see `fit_experts`. The
+        shrinkage is one of `shrinkages`.
         """
         features = features.only("ranks", "categories")
         if not can_learn(codes, weight, features.size):
@@ -65,7 +73,7 @@ class CosineExpert:
         cosines = int(np.clip(ENTRIES // classes, FEWEST, COSINES)) // LANES * LANES
         own = CosineFeatures(features, spread, cosines).matrix(batch)
         scatter = RidgeScatter.of(own, codes, weight, classes)
-        shrinkage, linear, left_out = scatter.fit(own, codes, weight, log_prior)
+        shrinkage, linear, left_out = scatter.fit(own, codes, weight, log_prior, shrinkages)
         return cls(features, spread, *linear, shrinkage), left_out
 
     def check_agreement(self) -> None:

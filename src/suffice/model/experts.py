@@ -10,7 +10,7 @@ share, if the expert were right about the columns; it is meant to be tempered an
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -24,6 +24,7 @@ from suffice.model.exponents import folds_of
 from suffice.model.features import Features
 from suffice.model.linear_expert import LinearExpert
 from suffice.model.quadratic_expert import QuadraticExpert, most_apart, numbers_of
+from suffice.model.ridge_scatter import shrinkages_near
 
 Expert: TypeAlias = LinearExpert | QuadraticExpert | CosineExpert
 ROWS_TO_CHOOSE = 20  # for each column: of more, columns that were chosen by all rows hardly look too good
@@ -37,9 +38,11 @@ def fit_experts(
     weight: Array,
     classes: int,
     log_prior: Array,
-    kinds: Sequence[type[Expert]] = EXPERTS,
+    near: Mapping[type[Expert], Expert | None] | None = None,
 ) -> list[tuple[Expert, Array]]:
-    """Fit the experts that can be fitted on rows, and return each with the evidence of rows left out, (rows, classes).
+    """Fit all experts that can be fitted on rows, and return each with the evidence of rows left out, (rows, classes).
+
+    With `near`, only those of its kinds are fitted. What they choose is looked for next to that of fewer rows.
 
     `log_prior` is (classes,), or (rows, classes) if it is that of each row left out. If it has fewer rows, it is of the
     first, and only these are left out.
@@ -47,12 +50,21 @@ def fit_experts(
     features = Features.fit(blocks, batch, weight)
 
     def fitted(expert: type[Expert]) -> tuple[Expert, Array] | None:
-        found = expert.fit(features, batch, codes, weight, classes, log_prior)
+        rows = features, batch, codes, weight, classes, log_prior
+        known = None if near is None else near[expert]
+        if isinstance(known, (LinearExpert, CosineExpert)):
+            found: tuple[Expert, Array] | None = type(known).fit(*rows, shrinkages_near(known.shrinkage))
+        else:
+            found = expert.fit(*rows)
         if found is not None and isinstance(found[0], QuadraticExpert):
             return found[0], _chosen_by_others(*found, features, batch, codes, weight, classes, log_prior)
         return found
 
-    return [found for found in in_threads(fitted, kinds, batch.n * features.size) if found is not None]
+    return [
+        found
+        for found in in_threads(fitted, EXPERTS if near is None else near, batch.n * features.size)
+        if found is not None
+    ]
 
 
 def _chosen_by_others(

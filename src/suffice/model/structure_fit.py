@@ -19,6 +19,7 @@ from suffice.core.statistics import Batch
 from suffice.families.choose import MARGIN
 from suffice.families.covariance import one_blas_thread
 from suffice.families.pair_plan import PairPlan
+from suffice.families.product import Product
 from suffice.model.calibration import bounded, mixture
 from suffice.model.cosine_expert import CosineExpert
 from suffice.model.experts import EXPERTS, Expert, fit_experts
@@ -55,10 +56,12 @@ class Nearby:
     structure: Structure
     tries_all: bool
 
-    def experts(self) -> tuple[type[Expert], ...]:
-        """Return the experts that are fitted."""
-        known = {type(each) for each in self.structure.experts}
-        return tuple(each for each in EXPERTS if self.tries_all or each in known or each is not CosineExpert)
+    def experts(self) -> dict[type[Expert], Expert | None]:
+        """Return the kinds of experts that are fitted, each with that of fewer rows."""
+        known = {type(each): each for each in self.structure.experts}
+        return {
+            kind: known.get(kind) for kind in EXPERTS if self.tries_all or kind in known or kind is not CosineExpert
+        }
 
 
 def fit_structure(learned: Learned, name: StructureName, near: Nearby | None = None) -> Structure | None:
@@ -68,13 +71,14 @@ def fit_structure(learned: Learned, name: StructureName, near: Nearby | None = N
 
 
 def _fit_structure(learned: Learned, name: StructureName, near: Nearby | None) -> Structure | None:
-    parts = Parts(learned)
-    learned, family = parts.learned, parts.family
-    kept = family.kept_rows(parts.statistic)
-    if near is not None:
-        kept = kept.first(ENOUGH_NEARBY)
+    assert isinstance(learned.family, Product), "tables have a structure"
+    kept = learned.family.kept_rows(learned.statistics.statistic)
     if len(kept.codes) < FEWEST_ROWS or len(learned.labels) < 2:
         return None
+    if near is not None:
+        kept = kept.first(ENOUGH_NEARBY)
+    parts = Parts(learned)
+    learned, family = parts.learned, parts.family
     columns, classes = len(family.blocks) + len(family.found), len(learned.labels)
     every = family.read(kept.rows)
     scored = slice(0, min(every.n, max(MOST_CELLS // classes, FEWEST_ROWS)))
@@ -135,8 +139,7 @@ def _fit_structure(learned: Learned, name: StructureName, near: Nearby | None) -
             return []
         first = parts.expert_rows
         own = every[first], kept.codes[first], kept.weight[first], classes, log_prior[first]
-        kinds = EXPERTS if near is None else near.experts()
-        fitted = fit_experts(family.blocks, *own, kinds)
+        fitted = fit_experts(family.blocks, *own, None if near is None else near.experts())
         return [judges.expert(expert, left_out[some[:judged]]) for expert, left_out in fitted]
 
     found = in_threads(lambda members: members(), (exponents_of_columns, experts), x.n * exponents)
