@@ -58,7 +58,7 @@ class RowScores:
 
     def __call__(self, row: Row) -> Array:
         """Return the sum for one row."""
-        cells = [index(row) for index in self._plain]
+        cells: Any = [index(row) for index in self._plain]
         if self._codes:
             codes = np.array([code(row) for code in self._codes])
             found = codes.take(self._first)

@@ -24,7 +24,6 @@ from suffice.model.exponents import folds_of
 from suffice.model.features import Features
 from suffice.model.linear_expert import LinearExpert
 from suffice.model.quadratic_expert import QuadraticExpert, most_apart, numbers_of
-from suffice.model.ridge_scatter import shrinkages_near
 
 Expert: TypeAlias = LinearExpert | QuadraticExpert | CosineExpert
 ROWS_TO_CHOOSE = 20  # for each column: of more, columns that were chosen by all rows hardly look too good
@@ -53,18 +52,16 @@ def fit_experts(
         rows = features, batch, codes, weight, classes, log_prior
         known = None if near is None else near[expert]
         if isinstance(known, (LinearExpert, CosineExpert)):
-            found: tuple[Expert, Array] | None = type(known).fit(*rows, shrinkages_near(known.shrinkage))
-        else:
-            found = expert.fit(*rows)
-        if found is not None and isinstance(found[0], QuadraticExpert):
-            return found[0], _chosen_by_others(*found, features, batch, codes, weight, classes, log_prior)
-        return found
+            next_to: tuple[Expert, Array] | None = type(known).fit(*rows, known)  # type: ignore[arg-type]  # of one type
+            return next_to
+        found = expert.fit(*rows)
+        if found is None or not isinstance(found[0], QuadraticExpert):
+            return found
+        quadratic, left_out = found[0], found[1]
+        return quadratic, _chosen_by_others(quadratic, left_out, features, batch, codes, weight, classes, log_prior)
 
-    return [
-        found
-        for found in in_threads(fitted, EXPERTS if near is None else near, batch.n * features.size)
-        if found is not None
-    ]
+    kinds = EXPERTS if near is None else tuple(near)
+    return [found for found in in_threads(fitted, kinds, batch.n * features.size) if found is not None]
 
 
 def _chosen_by_others(

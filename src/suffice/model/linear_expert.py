@@ -17,7 +17,7 @@ from suffice.core.validation import Held
 from suffice.formulas import Constant, Formula, Term, total, unless_missing
 from suffice.model.column_scores import CategoryTable, Pieces, column_scores
 from suffice.model.features import Features, NumberFeatures
-from suffice.model.ridge_scatter import SHRINKAGES, FittedRows, RidgeScatter, can_learn
+from suffice.model.ridge_scatter import FittedRows, RidgeScatter, can_learn
 from suffice.model.storage import storable
 
 LEVEL = "level of the linear expert"  # the title of what no column tells
@@ -50,18 +50,22 @@ class LinearExpert:
         weight: Array,
         classes: int,
         log_prior: Array,
-        shrinkages: Sequence[float] = SHRINKAGES,
+        near: LinearExpert | None = None,
     ) -> tuple[LinearExpert, Array] | None:
         """Fit on rows, and return the evidence of each without it too, (rows, classes); None if nothing can be learned.
 
         `log_prior` (classes,) or (rows, classes) is what the evidence is judged together with; see `fit_experts`. The
-        shrinkage is one of `shrinkages`.
+        shrinkage is looked for next to that of `near`, the expert of fewer rows.
         """
         if not can_learn(codes, weight, features.size):
             return None
-        own = features.matrix(batch)
+        own: Any = features.matrix(batch)
+        if near is not None:
+            own = own.astype(np.float32)  # as those of cosines always are
         scatter = RidgeScatter.of(own, codes, weight, classes)
-        shrinkage, linear, left_out = scatter.fit(own, codes, weight, log_prior, shrinkages)
+        shrinkage, linear, left_out = scatter.fit(
+            own, codes, weight, log_prior, None if near is None else near.shrinkage
+        )
         return cls(features, *linear, scatter.drawn + scatter.origin, shrinkage), left_out
 
     def __getstate__(self) -> dict[str, Any]:

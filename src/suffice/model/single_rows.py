@@ -6,6 +6,8 @@ in training. Whatever else comes, and whatever may have to be refused, takes the
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from math import inf
 from typing import Any
@@ -20,6 +22,7 @@ from suffice.formulas.lookups import MOST_EXACT
 from suffice.formulas.row_scores import Row, RowScores
 from suffice.model.calibration import ScoredRow
 from suffice.model.predictor import Predictor
+from suffice.model.structure import Structure
 
 MOST_NODES = 30  # of formulas that are evaluated as they are, for each column: about what the general way costs
 NUMBERS = frozenset((int, float))
@@ -29,6 +32,11 @@ class SingleRows:
     """Reads and scores single rows."""
 
     def __init__(self, predictor: Predictor):
+        self.cosines: list[tuple[float, Callable[[Row], Array]]] = []  # what has no formula, for rows without gaps
+        if isinstance(predictor.calibration, Structure):
+            structure, cosines = predictor.calibration.without_cosines()
+            predictor = replace(predictor, calibration=structure)
+            self.cosines = [(v, expert.of_one()) for v, expert in cosines]
         scoring, classes = predictor.formula(), len(predictor.labels)
         family, strings = predictor.learned.family, predictor.string_columns
         assert isinstance(family, Product), "tables have columns"
@@ -74,13 +82,15 @@ class SingleRows:
         row = self._read(x, absent)
         if row is None:
             return None
-        scores = self.scores
+        scores, others = self.scores, self.cosines
         for name in self.needed:
             if row[name] is None:
-                scores = self.scores_for_gaps
+                scores, others = self.scores_for_gaps, []
                 break
         try:
             evidence = scores(row)
+            for v, each in others:
+                evidence += v * each(row)
         except (TypeError, ZeroDivisionError, OverflowError):
             return None
         return evidence[None] if np.isfinite(evidence).all() else None
