@@ -1,8 +1,9 @@
 """One row at a time: rows are counted when enough of them wait, and choices are kept until there are many more rows.
 
 Families, bins, exponents and smoothing are choices: they take a search over all that was learned. For answers about
-single rows they are made anew when the weight has grown by an eighth (a pool of experts takes far longer, and waits for
-a half). Every other answer makes them first, so that it does not depend on how the rows came.
+single rows they are made anew when the weight has grown by an eighth, near those of before, which takes less. Every
+other answer makes them first, by all that is kept and from the beginning, so that it does not depend on how the rows
+came.
 """
 
 from __future__ import annotations
@@ -31,10 +32,7 @@ LEAST = 2.0**-400  # of the weight of a row: less is nothing
 class OneByOne(WaitingRows):
     """Estimators that learn a row, answer about a row, and so on."""
 
-    @property
-    def _combines(self) -> float:
-        """By how much the weight grows until evidence is combined anew."""
-        return GROWTH
+    _classes_one: list[Any]  # the labels, where single rows are answered about
 
     def learn_one(self, x: Any, y: Any, w: float = 1.0) -> Self:
         """Learn one row.
@@ -115,7 +113,7 @@ class OneByOne(WaitingRows):
         view = self._answering_one()
         if view is None:
             return {}
-        return dict(zip(label_list(view._learned.labels), view._posterior_one(x).tolist(), strict=True))
+        return dict(zip(view._classes_one, view._posterior_one(x).tolist(), strict=True))
 
     def predict_one(self, x: Any) -> Any:
         """Return the most probable class of one row, as `predict_proba_one` has it; None if nothing was learned.
@@ -133,8 +131,7 @@ class OneByOne(WaitingRows):
         view = self._answering_one()
         if view is None:
             return None
-        best = int(view._posterior_one(x).argmax())
-        return label_list(view._learned.labels[best : best + 1])[0]
+        return view._classes_one[int(view._posterior_one(x).argmax())]
 
     def settle(self) -> Self:
         """Count all rows that were learned one at a time, and make all choices by all of them, now."""
@@ -168,9 +165,10 @@ class OneByOne(WaitingRows):
             if stream.view is None and stream.onto is not None:
                 learned = self._learned
                 learned.decide(self._calibrate())
-                stream.chosen, stream.combined = stream.chosen or stream.total, stream.combined or stream.total
+                stream.chosen = stream.chosen or stream.total
                 stream.view = snapshot(self)
                 stream.view.__dict__.pop("_stream")
+                stream.view._classes_one = label_list(learned.labels)
                 stream.view._expect_many()
             view: Self | None = stream.view
             return view
@@ -199,19 +197,17 @@ class OneByOne(WaitingRows):
                 warnings.simplefilter("ignore", QuantityWarning)
             rows, labels, weights = (list(each) for each in zip(*first, strict=True))
             self._learn_waiting(rows, labels, weights, None)
-        self._stream = self._kept_choices(stream, decisions=False)
+        self._stream = self._kept_choices(stream, keep=False)
         self._stream.first = None if settled else first
 
-    def _kept_choices(self, stream: Stream, decisions: bool = True) -> Stream:
+    def _kept_choices(self, stream: Stream, keep: bool = True) -> Stream:
         """Return the stream onto what was just learned, with the choices of before unless there is much more."""
         before, new = stream.onto, stream.follow(self._learned)
-        decisions = decisions and new.total < GROWTH * stream.chosen
-        combined = decisions or (self._combines > GROWTH and new.total < self._combines * stream.combined)
-        if before is not None and combined and self._learned.takes_choices(before, decisions):
-            new.chosen = min(stream.chosen, LESS * new.total) if decisions else 0.0
-            new.combined = min(stream.combined, LESS * new.total)
-        if before is not None:
-            self._learned.search_near(before)
+        if before is None:
+            return new
+        if keep and new.total < GROWTH * stream.chosen and self._learned.takes_choices(before):
+            new.chosen = min(stream.chosen, LESS * new.total)
+        self._learned.search_near(before)
         return new
 
     # ---- rows that fade, or leave
@@ -238,7 +234,6 @@ class OneByOne(WaitingRows):
                 with learning(self) as draft:
                     draft._leave_stream()
                     stream.first = stream.first[len(rows) :]
-                    stream.combined = max(stream.combined - sum(weights), 0.0)
                     draft._learn_first(stream)
                 return
             gone = self._summarized(stream.onto, rows, labels, weights)
@@ -254,12 +249,9 @@ class OneByOne(WaitingRows):
                 return
             draft._become(replace(before, seen=seen))
             draft._stream = new = stream.follow(draft._learned)
-            chosen, combined = (max(LESS * each * factor - gone, 0.0) for each in (stream.chosen, stream.combined))
-            decisions = 0 < new.total < GROWTH * chosen
-            if (decisions or 0 < new.total < self._combines * combined) and draft._learned.takes_choices(
-                before, decisions
-            ):
-                new.chosen, new.combined = chosen if decisions else 0.0, combined
+            chosen = max(LESS * stream.chosen * factor - gone, 0.0)
+            if 0 < new.total < GROWTH * chosen and draft._learned.takes_choices(before):
+                new.chosen = chosen
             draft._learned.search_near(before)
 
     def _settle(self) -> None:

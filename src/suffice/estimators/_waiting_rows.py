@@ -40,7 +40,6 @@ class Stream:
         self.kinds: dict[str, type] = {}  # of the values of columns
         self.first: list[tuple[Any, Any, float]] | None = [] if first else None
         self.chosen = 0.0  # the weight of the rows by which choices were made; 0 where none are kept
-        self.combined = 0.0  # the weight of the rows by which it was chosen how evidence is combined
         self.view: Any = None
 
     def knows(self, label: Any) -> bool:
@@ -64,12 +63,7 @@ class Stream:
     @property
     def unsettled(self) -> bool:
         """Whether rows wait, or choices were made by fewer rows, or may depend on those that were."""
-        return (
-            bool(self.rows)
-            or 0 < self.chosen < self.total
-            or 0 < self.combined < self.total
-            or (self.onto is not None and self.onto.is_near)
-        )
+        return bool(self.rows) or 0 < self.chosen < self.total or (self.onto is not None and self.onto.is_near)
 
     def follow(self, learned: Learned) -> Stream:
         """Return the same with no row waiting and nothing chosen, onto what was learned from the rows that waited."""

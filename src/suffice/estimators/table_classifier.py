@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from functools import partial
 from numbers import Integral, Real
@@ -34,7 +34,7 @@ from suffice.families import Family, Table
 from suffice.families.choose import AutomaticBernoulli
 from suffice.families.product import Product
 from suffice.formulas.lookups import MOST_EXACT
-from suffice.model.calibration import ScoredRow
+from suffice.model.calibration import Calibration, ScoredRow
 from suffice.model.explain import Evidence
 from suffice.model.forms import Form, aligned
 from suffice.model.learned import Calibrate, Learned, combined
@@ -47,7 +47,6 @@ __all__ = ["BayesClassifier"]
 MOST_FOUND = 8  # columns that are found
 LARGE = 1e60  # with any weight, the squares of so large numbers can be added: no row that waits is refused later
 DENSE_CELLS = 1 << 26  # a sparse matrix may become a table of half a gigabyte
-POOL_GROWTH = 1.5  # of the weight, after which a pool of experts is chosen anew: it takes ten times as long as the rest
 
 
 @estimator()
@@ -284,9 +283,8 @@ class BayesClassifier(CalibratedClassifier):
     _waits: ClassVar[bool] = True
     _first: ClassVar[bool] = True
 
-    @property
-    def _combines(self) -> float:
-        return POOL_GROWTH if self._calibrate() == "pool" else super()._combines
+    # What scores a row of values as `predict_one` gets it, and the posterior of that; None where it takes longer.
+    _quick: tuple[Callable[[dict[str, Any]], Array | None], Callable[[Array], Array]] | None = None
 
     def _waiting_row(self, x: Any, stream: Stream) -> Any:
         """Return a row whose values have the types of those before it; nothing of it can be refused then."""
@@ -313,7 +311,18 @@ class BayesClassifier(CalibratedClassifier):
             if kind in (float, str, bool) and type(name) is str:
                 stream.kinds.setdefault(name, kind)
 
+    def _expect_many(self) -> None:
+        calibration = self._calibration()
+        reader = None if calibration is None else self._single_rows(calibration)
+        if calibration is not None and reader is not None:
+            self._quick = reader.evidence, calibration.answering(self._learned.model.log_prior)
+
     def _posterior_one(self, x: Any) -> Array:
+        if type(x) is dict and self._quick is not None:
+            evidence, posterior = self._quick
+            found = evidence(x)
+            if found is not None:
+                return posterior(found)[0]
         self._refuse_no_row(x)
         row = {name: x.get(name) for name in self._names()}
         calibration = self._calibration()
@@ -333,11 +342,16 @@ class BayesClassifier(CalibratedClassifier):
         calibration = None if row is None else self._calibration()
         if row is None or calibration is None:
             return None
+        reader = self._single_rows(calibration)
+        return None if reader is None else reader.score(row)
+
+    def _single_rows(self, calibration: Calibration) -> SingleRows | None:
+        """Return what scores single rows, if there is any."""
         kept = self._settled().__dict__.setdefault("_single_rows", {})  # beside what was learned, as the model is
         if id(calibration) not in kept:
             kept[id(calibration)] = (calibration, SingleRows.of(self._predictor()))
         reader: SingleRows | None = kept[id(calibration)][1]
-        return None if reader is None else reader.score(row)
+        return reader
 
     @answering
     def outliers(self, X: Any, rate: float = 0.01) -> NDArray[np.bool_]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
@@ -247,11 +247,21 @@ class TextClassifier(CalibratedClassifier):
 
     def _posterior_one(self, x: Any) -> Array:
         text = self._text_of(x)
-        read = read_texts([text]) if _is_plain(text) else self._check_X([text])
+        plain = _is_plain(text)
+        read = read_texts([text]) if plain else self._check_X([text])
+        if plain and self._quick is not None:
+            evidence, posterior = self._quick
+            return posterior(evidence(self._learned, read))[0]
         found: Array = self._run(self._learned.posterior, read, self._calibration())
         return found[0]
 
+    # How the evidence of texts is computed, and the posterior from it, where answers about single texts are expected.
+    _quick: tuple[Callable[[Learned, Any], Array], Callable[[Array], Array]] | None = None
+
     def _expect_many(self) -> None:
+        calibration = self._calibration()
+        if calibration is not None:
+            self._quick = calibration.evidence, calibration.answering(self._learned.model.log_prior)
         distribution = self._learned.model.distribution
         assert isinstance(distribution, TextDistribution), "documents are texts"
         distribution.lexicon.expect_many()

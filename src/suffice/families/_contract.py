@@ -176,6 +176,10 @@ class KeptRows(NamedTuple):
     codes: Codes
     weight: Array
 
+    def first(self, n: int) -> KeptRows:
+        """Return the first rows: as they come in the order of their hashes, these are a random sample."""
+        return self if len(self.codes) <= n else KeptRows(self.rows[:n], self.codes[:n], self.weight[:n])
+
 
 class LinearForm(NamedTuple):
     """Scores coef·x + intercept whose differences between classes are log-odds.

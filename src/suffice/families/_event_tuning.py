@@ -71,6 +71,7 @@ PULL = 3.0  # of these exponents towards 1: the inverse of the variance of their
 BIAS_PULL = 10.0  # of the biases of classes towards 0
 BIAS_STEPS, BIAS_ENOUGH = 100, 1e-4  # at most, and the longest step that is the last
 WALKED, FITTED = 200_000, 1_000_000  # features of the documents that points are compared, and weights fitted by
+WALKED_NEAR = 25_000  # features of the documents that points are compared by where a search begins near the last one
 MOST, MOST_EXPONENT, MOST_GROUPS = 1e100, 100.0, 100  # of what a file may say was found
 
 
@@ -203,22 +204,27 @@ class _Search:
         self.log_prior = _log_prior(counts.documents, self.codes, np.minimum(self.weight, 1.0))
         self._known: dict[tuple[str, float], Array] = {}
         self.start = {name: START[name] for name in self.models}
-        self.phi: Array | None = None  # where the search for weights begins
-        self.near = NEAR  # how well weights are found where points of the grid are compared
+        self.phi: Array | None = None  # where the search for weights begins,
+        self.bent: Array | None = None  # and that for weights of groups, (parts, groups + 1)
+        self.near = NEAR  # how well weights are found
 
     def begin_at(self, near: TextDecisions) -> None:
         """Begin at the point of the grid that is next to what was decided before, and at its weights.
 
-        Points of the grid differ by much more than 1e-5 of the objective; the weights at the end are found as well as
-        ever.
+        Points of the grid differ by much more than 1e-5 of the objective, and so do weights that answer otherwise. As
+        the points were compared before, fewer documents are enough.
         """
         self.near = 1e-5
+        self.compared = min(_documents(self.counts.kept.start, WALKED_NEAR), self.compared)
         for k, name in enumerate(self.models):
             steps = np.log10(near.smoothing[0, k] / self.mean[0]) - START[name]
             self.start[name] = float(np.clip(START[name] + STEP * np.rint(steps / STEP), LOWEST, HIGHEST))
         if self.together and near.weight.size == len(self.parts) and 0 < near.mixed < 1 and (near.weight > 0).all():
             logit = np.log(near.mixed) - np.log1p(-near.mixed)
             self.phi = np.concatenate([np.log(near.weight).ravel(), [near.exponent, logit]])
+            if (near.exponents > 0).all():
+                exponents = np.log(near.exponents).reshape(len(self.parts), -1)
+                self.bent = np.pad(exponents, ((0, 0), (0, 1))) + self.phi[:-2, None]
 
     def _added(self, b: int, smoothing: float) -> float:
         """Return what is added to the totals of a block."""
@@ -271,11 +277,15 @@ class _Search:
         without = often + self.mean[:, None]  # the totals hold the document that is left out
         slots = Slots(self.known.block, blocks, self.known.groups(without), groups)
         each = np.stack([self._left_out(name, found.smoothing[name], slots, n) for name in self.models], axis=2)
-        phi, cost = self._weights(each.sum(axis=3).reshape(n, len(self.parts), -1), self.logs, self.centre).minimum(
-            found.phi
-        )
-        if groups == 1:
-            return often, ones, _Found(found.smoothing, phi, cost), np.zeros(0)
+        bent = self.bent
+        if groups == 1 or bent is None or bent.shape[1] != groups + 1:
+            whole = each.sum(axis=3).reshape(n, len(self.parts), -1)
+            phi, cost = self._weights(whole, self.logs, self.centre).minimum(found.phi, self.near)
+            if groups == 1:
+                return often, ones, _Found(found.smoothing, phi, cost), np.zeros(0)
+            bent = np.repeat(phi[:-2, None], groups + 1, axis=1)
+        else:
+            phi = found.phi
         # The last slot of a block has no words: its weight is u, and those of the groups are u + s.
         slot = groups + 1
         fit = self._weights(
@@ -287,7 +297,7 @@ class _Search:
         drawn[-1, :-1] = drawn[:-1, -1] = -PULL
         drawn[-1, -1] = 1.0 + PULL * groups  # ½ (u − centre)² + ½ PULL Σ s²
         fit.stiffness[:-2, :-2] = np.kron(np.eye(len(self.parts)), drawn)
-        bent, cost = fit.minimum(np.append(np.repeat(phi[:-2], slot), phi[-2:]))
+        bent, cost = fit.minimum(np.append(bent.ravel(), phi[-2:]), self.near)
         by_slot = bent[:-2].reshape(blocks, models, slot)
         exponents = np.exp(by_slot[:, :, :-1] - by_slot[:, :, -1:])
         phi = np.append(by_slot[:, :, -1].ravel(), bent[-2:])

@@ -245,8 +245,8 @@ def read_texts(x: Any) -> Texts | Bags:
     """Read texts from a column or from a table of one column; texts that were read already are returned."""
     if isinstance(x, (Texts, Bags)):
         return x
-    if isinstance(x, (list, tuple)) and len(x) and all(map(_is_row, x)):
-        return Texts.of([row[0] for row in x])
+    if isinstance(x, (list, tuple)):
+        return Texts.of([row[0] for row in x] if len(x) and all(map(_is_row, x)) else x)
     if is_in_memory(x):
         columns = as_frame(x).columns
         if len(columns) != 1:

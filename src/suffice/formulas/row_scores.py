@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from suffice import _core
 from suffice.formulas import arithmetic as a
 from suffice.formulas.conditions import Below, Condition, Missing, Where
 from suffice.formulas.cross_tables import CrossTable, unwrapped
@@ -24,6 +25,8 @@ Number: TypeAlias = Callable[[Row], float]
 Index: TypeAlias = Callable[[Row], int]
 Test: TypeAlias = Callable[[Row], bool]
 Vector: TypeAlias = Callable[[Row], Any]  # numbers of classes, or one that all share
+
+GAUSSIAN = 0  # the number of this kernel
 
 
 class RowScores:
@@ -55,19 +58,21 @@ class RowScores:
 
     def __call__(self, row: Row) -> Array:
         """Return the sum for one row."""
-        rows = [index(row) for index in self._plain]
-        out = self.table.take(rows, axis=0).sum(axis=0)
+        cells: Any = [index(row) for index in self._plain]
+        if self._codes:
+            codes = np.array([code(row) for code in self._codes])
+            found = codes.take(self._first)
+            found *= self._width
+            found += codes.take(self._second)
+            found += self._cell_start
+            cells = np.concatenate((found, cells))
+        out = np.add.reduce(self.table.take(cells, axis=0), axis=0)
         out += self.level
         if self._sloped:
             rows = [index(row) for index, _ in self._sloped]
             out += np.array([factor(row) if i else 0.0 for i, (_, factor) in zip(rows, self._sloped, strict=True)]) @ (
                 self.table.take(rows, axis=0)
             )
-        if self._codes:
-            codes = np.array([code(row) for code in self._codes])
-            cells = self._cell_start + codes[self._first] * self._width + codes[self._second]
-            cells[(codes < 0)[self._first] | (codes < 0)[self._second]] = 0
-            out += self.table.take(cells, axis=0).sum(axis=0)
         if self._vectors or self._others:
             with np.errstate(all="ignore"):  # as `evaluate` does
                 self._add_others(row, out)
@@ -141,17 +146,26 @@ class RowScores:
         return start
 
     def _cross(self, crossed: Sequence[tuple[Array, CrossTable]]) -> None:
-        """Add the cells of pairs of columns; the code of each column is found once."""
+        """Add the cells of pairs of columns; the code of each column is found once.
+
+        A missing value has the code after the last one, and cells of zeros.
+        """
         nodes = {id(code): code for _, each in crossed for code in (each.first, each.second)}
         place = {key: i for i, key in enumerate(nodes)}
-        self._codes = [_code(node) for node in nodes.values()]
+        sizes = np.zeros(len(nodes), dtype=np.int64)
+        for _, each in crossed:
+            for of, size in ((each.first, each.numbers.shape[1]), (each.second, each.numbers.shape[2])):
+                sizes[place[id(of)]] = size
+        self._codes = [_code(node, size) for node, size in zip(nodes.values(), sizes.tolist(), strict=True)]
         self._first = np.array([place[id(each.first)] for _, each in crossed], dtype=np.int64)
         self._second = np.array([place[id(each.second)] for _, each in crossed], dtype=np.int64)
-        self._width = np.array([each.numbers.shape[2] for _, each in crossed], dtype=np.int64)
+        self._width = np.array([each.numbers.shape[2] + 1 for _, each in crossed], dtype=np.int64)
         starts = []
         for times, each in crossed:
-            numbers = np.broadcast_to(each.numbers, (self.classes, *each.numbers.shape[1:]))
-            starts.append(self._append(numbers.reshape(self.classes, -1).T * times))
+            first, second = each.numbers.shape[1:]
+            numbers = np.zeros((first + 1, second + 1, self.classes))
+            np.multiply(each.numbers.transpose(1, 2, 0), times, out=numbers[:-1, :-1])
+            starts.append(self._append(numbers.reshape(-1, self.classes)))
         self._cell_start = np.array(starts, dtype=np.int64)
 
 
@@ -245,9 +259,13 @@ def _squares(node: a.Formula) -> Vector | None:
         for times, x in terms:
             coef[i, :, place[id(x)]] += times
 
+    flat, level = coef.reshape(-1, len(nodes)), levels.ravel()  # NumPy takes long for stacks of matrices
+
     def computed(row: Row) -> Array:
-        z = coef @ np.array([x(row) for x in numbers]) + levels
-        return np.asarray((z * z).sum(axis=0))
+        z = flat @ np.array([x(row) for x in numbers])
+        z += level
+        z *= z
+        return np.asarray(np.add.reduce(z.reshape(-1, classes), axis=0))
 
     return computed
 
@@ -258,7 +276,34 @@ def _bumps(node: a.Formula) -> Vector | None:
     if x is None:
         return None
     assert isinstance(node, a.Bumps)
-    return lambda row: node.sum_at(x(row))
+    sums = _kernel_sums(node)
+    return (lambda row: node.sum_at(x(row))) if sums is None else (lambda row: sums(x(row)))
+
+
+def _kernel_sums(node: a.Bumps) -> Callable[[float], Array] | None:
+    """Return what computes a sum of bumps of one width for each class by a kernel, which leaves out those far away."""
+    sizes = np.isfinite(node.height).sum(axis=1)
+    points = np.arange(node.height.shape[1]) < sizes[:, None]
+    if not sizes.all() or not np.isfinite(node.height[points]).all():
+        return None
+    width = np.ascontiguousarray(node.width[:, 0])
+    each = list(zip(node.centre, sizes.tolist(), strict=True))
+    if (node.width != width[:, None]).any() or any((np.diff(at[:n]) <= 0).any() for at, n in each):
+        return None
+    start, total, classes = np.concatenate([[0], np.cumsum(sizes)]), np.ones(len(sizes)), len(sizes)
+    weight = (np.exp(node.height) * (np.sqrt(2.0 * np.pi) * width[:, None]))[points]
+    at, order = node.centre[points], np.zeros(1, np.int64)
+    if not (weight > 0).all():
+        return None
+
+    def sums(x: float) -> Array:
+        out = np.zeros((1, classes))
+        if x != x:
+            return np.full(classes, np.nan)
+        _core.kernel_log_density(GAUSSIAN, np.array([x]), order, None, at, weight, start, total, width, out)
+        return out[0]
+
+    return sums
 
 
 def _addends(node: a.Formula) -> list[a.Formula]:
@@ -312,15 +357,15 @@ def _always(index: int) -> Index:
     return lambda _: index
 
 
-def _code(node: a.Formula) -> Index:
-    """Return what finds the code of a column of a cross table; −1 where it is missing."""
+def _code(node: a.Formula, missing: int) -> Index:
+    """Return what finds the code of a column of a cross table, or the code of a missing value."""
     conditions, inner = unwrapped(node)
     position = _position(inner)
     if position is not None and None not in map(_test, conditions):
-        return _unless(conditions, position, -1)
+        return _unless(conditions, position, missing)
 
     def evaluated(row: Row) -> int:
         code = float(node.on(NamedColumns({name: [value] for name, value in row.items()}))[0, 0])
-        return -1 if code != code else int(code)
+        return missing if code != code else int(code)
 
     return evaluated

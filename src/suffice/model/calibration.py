@@ -136,17 +136,27 @@ class Calibration:
 
     def posterior(self, evidence: Array, log_prior: Array) -> Array:
         """Return p(y | x) of rows whose evidence is (rows, classes) and is overwritten; `log_prior` is (classes,)."""
+        return self.answering(log_prior)(evidence)
+
+    def answering(self, log_prior: Array) -> Callable[[Array], Array]:
+        """Return what computes `posterior` for this log-prior: most of the work for one row is about the prior."""
         if (self.slope != self.slope[0]).any():
-            return np.exp(self.log_posterior(evidence, log_prior))
-        evidence *= self.slope[0]
-        log_prior = _possible(log_prior)
-        odd = _core.posterior(evidence, log_prior + self.bias, log_prior, False, evidence)
-        if odd < 0:
-            raise not_a_number(-1 - odd)
-        if self.mixed:
-            evidence *= 1.0 - self.mixed
-            evidence += self.mixed * np.exp(log_prior - np.logaddexp.reduce(log_prior))
-        return evidence
+            return lambda evidence: np.exp(self.log_posterior(evidence, log_prior))
+        slope, mixed, log_prior = float(self.slope[0]), self.mixed, _possible(log_prior)
+        added, share = log_prior + self.bias, mixed * np.exp(log_prior - np.logaddexp.reduce(log_prior))
+
+        def posterior(evidence: Array) -> Array:
+            if slope != 1.0:
+                evidence *= slope
+            odd = _core.posterior(evidence, added, log_prior, False, evidence)
+            if odd < 0:
+                raise not_a_number(-1 - odd)
+            if mixed:
+                evidence *= 1.0 - mixed
+                evidence += share
+            return evidence
+
+        return posterior
 
     def log_posterior(self, evidence: Array, log_prior: Array) -> Array:
         """Return log p(y | x) of rows whose evidence is (rows, classes); impossible classes remain impossible.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 from itertools import chain
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from suffice import _core
 from suffice.core.arrays import Array, Codes, Positions
 from suffice.core.errors import MismatchError
+from suffice.core.labels import label_list
 from suffice.core.parallel import in_threads
 from suffice.core.statistics import Batch
 from suffice.core.validation import Held
@@ -53,11 +54,19 @@ class CosineExpert:
 
     @classmethod
     def fit(
-        cls, features: Features, batch: Batch, codes: Codes, weight: Array, classes: int, log_prior: Array
+        cls,
+        features: Features,
+        batch: Batch,
+        codes: Codes,
+        weight: Array,
+        classes: int,
+        log_prior: Array,
+        near: CosineExpert | None = None,
     ) -> tuple[CosineExpert, Array] | None:
         """Fit on rows, and return the evidence of each without it too, (rows, classes); None if nothing can be learned.
 
-        `log_prior` (classes,) or (rows, classes) is what the evidence is judged together with; see `fit_experts`.
+        `log_prior` (classes,) or (rows, classes) is what the evidence is judged together with; see `fit_experts`. The
+        shrinkage is looked for next to that of `near`, the expert of fewer rows.
         """
         features = features.only("ranks", "categories")
         if not can_learn(codes, weight, features.size):
@@ -68,7 +77,9 @@ class CosineExpert:
         cosines = int(np.clip(ENTRIES // classes, FEWEST, COSINES)) // LANES * LANES
         own = CosineFeatures(features, spread, cosines).matrix(batch)
         scatter = RidgeScatter.of(own, codes, weight, classes)
-        shrinkage, linear, left_out = scatter.fit(own, codes, weight, log_prior)
+        shrinkage, linear, left_out = scatter.fit(
+            own, codes, weight, log_prior, None if near is None else near.shrinkage
+        )
         return cls(features, spread, *linear, shrinkage), left_out
 
     def check_agreement(self) -> None:
@@ -94,6 +105,10 @@ class CosineExpert:
 
         parts = in_threads(some, range(0, batch.n, AT_ONCE), batch.n * self.coef.shape[1])
         return np.concatenate([np.zeros((0, len(self.intercept))), *parts])
+
+    def of_one(self) -> Callable[[Mapping[str, Any]], Array]:
+        """Return what computes E of one row, (classes,): floats, categories and None by the names of columns."""
+        return self._cosines.scores_of_one(np.ascontiguousarray(self.coef), self.intercept)
 
     def left_out(self, batch: Batch, codes: Codes, weight: Array, fitted: FittedRows | None = None) -> Array:
         """Compute the evidence of each row under the expert without min(weight, 1) of it, (rows, classes).
@@ -155,9 +170,7 @@ class CosineFeatures:
 
     def _read(self, batch: Batch) -> tuple[NDArray[np.float32], NDArray[np.int32], NDArray[np.int64]]:
         """Return ranks, the positions of categories among the features (−1 if there is none), and those of ranks."""
-        each = list(zip(self.features.columns, self.features.slices, strict=True))
-        numbers = [(column, own) for column, own in each if isinstance(column, NumberFeatures)]
-        categories = [(column, own) for column, own in each if isinstance(column, CategoryFeatures)]
+        numbers, categories = self._numbers, self._categories
         x = np.empty((batch.n, len(numbers)), np.float32)
         codes = np.empty((batch.n, len(categories)), np.int32)
         for j, (number, _) in enumerate(numbers):
@@ -167,6 +180,39 @@ class CosineFeatures:
             table[: own.stop - own.start] = np.arange(own.start, own.stop)
             codes[:, j] = table[category.read(batch)]
         return x, codes, np.array([own.start for _, own in numbers], np.int64)
+
+    def scores_of_one(self, coef: Array, intercept: Array) -> Callable[[Mapping[str, Any]], Array]:
+        """Return what computes `scores` of one row of values by the names of columns, without a batch."""
+        numbers = [(column.name, column.missing, column.rank_of_one()) for column, _ in self._numbers]
+        categories = []
+        for column, own in self._categories:
+            places = {key: own.start + i for i, key in enumerate(label_list(column.keys))}
+            categories.append((column.name, places, own.stop - 1 if column.rest else -1))
+        (frequency, phase), starts = self.waves, np.array([own.start for _, own in self._numbers], np.int64)
+
+        def scores(row: Mapping[str, Any]) -> Array:
+            x, codes = np.empty((1, len(numbers)), np.float32), np.empty((1, len(categories)), np.int32)
+            for j, (name, missing, rank) in enumerate(numbers):
+                value = row[name]
+                x[0, j] = rank(float(value is None) if missing else value)
+            for j, (name, places, rest) in enumerate(categories):
+                value = row[name]
+                codes[0, j] = -1 if value is None else places.get(value, rest)
+            out = np.empty((1, len(coef)))
+            _core.cosine_scores(x, codes, starts, frequency, phase, self.height, coef, intercept, out)
+            return out[0]
+
+        return scores
+
+    @cached_property
+    def _numbers(self) -> list[tuple[NumberFeatures, slice]]:
+        each = zip(self.features.columns, self.features.slices, strict=True)
+        return [(column, own) for column, own in each if isinstance(column, NumberFeatures)]
+
+    @cached_property
+    def _categories(self) -> list[tuple[CategoryFeatures, slice]]:
+        each = zip(self.features.columns, self.features.slices, strict=True)
+        return [(column, own) for column, own in each if isinstance(column, CategoryFeatures)]
 
 
 def _spread(features: Features, batch: Batch, weight: Array) -> float:

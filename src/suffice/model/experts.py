@@ -10,7 +10,7 @@ share, if the expert were right about the columns; it is meant to be tempered an
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -32,9 +32,17 @@ EXPERTS: tuple[type[Expert], ...] = (LinearExpert, QuadraticExpert, CosineExpert
 
 
 def fit_experts(
-    blocks: Sequence[Block], batch: Batch, codes: Codes, weight: Array, classes: int, log_prior: Array
+    blocks: Sequence[Block],
+    batch: Batch,
+    codes: Codes,
+    weight: Array,
+    classes: int,
+    log_prior: Array,
+    near: Mapping[type[Expert], Expert | None] | None = None,
 ) -> list[tuple[Expert, Array]]:
     """Fit all experts that can be fitted on rows, and return each with the evidence of rows left out, (rows, classes).
+
+    With `near`, only those of its kinds are fitted. What they choose is looked for next to that of fewer rows.
 
     `log_prior` is (classes,), or (rows, classes) if it is that of each row left out. If it has fewer rows, it is of the
     first, and only these are left out.
@@ -42,12 +50,19 @@ def fit_experts(
     features = Features.fit(blocks, batch, weight)
 
     def fitted(expert: type[Expert]) -> tuple[Expert, Array] | None:
-        found = expert.fit(features, batch, codes, weight, classes, log_prior)
-        if found is not None and isinstance(found[0], QuadraticExpert):
-            return found[0], _chosen_by_others(*found, features, batch, codes, weight, classes, log_prior)
-        return found
+        rows = features, batch, codes, weight, classes, log_prior
+        known = None if near is None else near[expert]
+        if isinstance(known, (LinearExpert, CosineExpert)):
+            next_to: tuple[Expert, Array] | None = type(known).fit(*rows, known)  # type: ignore[arg-type]  # of one type
+            return next_to
+        found = expert.fit(*rows)
+        if found is None or not isinstance(found[0], QuadraticExpert):
+            return found
+        quadratic, left_out = found[0], found[1]
+        return quadratic, _chosen_by_others(quadratic, left_out, features, batch, codes, weight, classes, log_prior)
 
-    return [found for found in in_threads(fitted, EXPERTS, batch.n * features.size) if found is not None]
+    kinds = EXPERTS if near is None else tuple(near)
+    return [found for found in in_threads(fitted, kinds, batch.n * features.size) if found is not None]
 
 
 def _chosen_by_others(

@@ -17,7 +17,8 @@ features of a kind those of columns with the highest entropy have.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
@@ -131,6 +132,21 @@ class NumberFeatures:
     def rank(self, x: Array) -> Array:
         """Return the ranks; 0 where a number is missing."""
         return np.nan_to_num(np.interp(x, self.knots, self.ranks), copy=False)
+
+    def rank_of_one(self) -> Callable[[float | None], float]:
+        """Return what computes the rank of one number; 0 where it is missing."""
+        knots, ranks = self.knots.tolist(), self.ranks.tolist()
+        last = len(knots) - 1
+
+        def rank(x: float | None) -> float:
+            if x is None:
+                return 0.0
+            k = bisect_left(knots, x)
+            if k == 0 or k > last or knots[k] == x:
+                return ranks[min(k, last)]
+            return (ranks[k] - ranks[k - 1]) / (knots[k] - knots[k - 1]) * (x - knots[k - 1]) + ranks[k - 1]
+
+        return rank
 
     def fill_ranks(self, batch: Batch, out: NDArray[np.float32]) -> None:
         """Write the ranks, (rows,), by a kernel."""

@@ -28,11 +28,13 @@ from suffice.model.planning import with_one_plan, without_plan
 from suffice.model.schema import chosen
 from suffice.model.shares import Shares
 from suffice.model.storage import storable
-from suffice.model.structure import Structure
-from suffice.model.structure_fit import fit_structure
+from suffice.model.structure import Structure, StructureName
+from suffice.model.structure_fit import Nearby, fit_structure
 from suffice.model.unlabelled import Unlabelled, together
 
 LOG = logging.getLogger(__name__)
+
+TRIED = 1.5  # by how much the weight grows until a search near what was decided tries what that had left out
 
 Calibrate: TypeAlias = bool | Literal["classes", "columns", "pairs", "pool"]
 
@@ -51,6 +53,18 @@ class Decided:
 
     decisions: Decisions | None = None
     calibrations: dict[CalibrationForm, Calibration] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Near:
+    """What was decided about fewer rows, which a search may begin at, and the weight of those that all was tried on."""
+
+    decided: Decided
+    tried: float
+
+    def tries_all(self, weight: float) -> bool:
+        """Whether rows of a weight are so many, or so few, that a search tries all there is to choose from."""
+        return not self.tried / TRIED < weight < self.tried * TRIED
 
 
 @storable
@@ -134,7 +148,8 @@ class Learned:
     def model(self) -> Model:
         """The joint distribution p(x, y)."""
         begun, known = time.perf_counter(), self.decided.decisions
-        found = Model.of(self.estimated, self.family, self.prior, known, self.__dict__.get("_near"))
+        before = self._near.decided.decisions if self._near is not None and self.family.searches_near else None
+        found = Model.of(self.estimated, self.family, self.prior, known, before)
         model = _with_shares(found, self.shares)
         self._decide(decisions=model.distribution.decisions)
         LOG.debug("estimated in %.3f s", time.perf_counter() - begun)
@@ -147,12 +162,11 @@ class Learned:
         """Keep what was searched for."""
         object.__setattr__(self, "decided", replace(self.decided, **found))
 
-    def takes_choices(self, before: Learned, decisions: bool = True) -> bool:
-        """Keep what was decided about fewer rows, or the calibrations alone; return whether that fits these rows."""
+    def takes_choices(self, before: Learned) -> bool:
+        """Keep what was decided about fewer rows; return whether that fits these rows."""
         if not same_options(before.labels, self.labels):
             return False
-        kept = before.decided
-        object.__setattr__(self, "decided", kept if decisions else Decided(calibrations=kept.calibrations))
+        object.__setattr__(self, "decided", before.decided)
         try:
             self._check_decided()
         except SufficeError:  # about a plan of pairs, say, that there was not yet
@@ -161,14 +175,24 @@ class Learned:
         return True
 
     def search_near(self, before: Learned) -> None:
-        """Begin a search at what was decided about fewer rows, if the family has one that can."""
-        if self.family.searches_near:
-            self.__dict__["_near"] = before.decided.decisions
+        """Begin searches at what was decided about fewer rows, if there are some that can."""
+        near, weight = before._near, float(before.seen.weight.sum())
+        tried = before.__dict__.get("_tried", weight if near is None else near.tried)
+        self.__dict__["_near"] = Near(before.decided, tried)
+
+    @property
+    def _near(self) -> Near | None:
+        found: Near | None = self.__dict__.get("_near")
+        return found
 
     @property
     def is_near(self) -> bool:
         """Whether a search begins at what was decided about fewer rows, and so may end elsewhere than a whole one."""
-        return self.__dict__.get("_near") is not None
+        if self._near is None:
+            return False
+        known = self._near.decided
+        structures = any(isinstance(each, Structure) for each in known.calibrations.values())
+        return structures or (self.family.searches_near and known.decisions is not None)
 
     def decide(self, calibrate: Calibrate) -> None:
         """Search for all that answers need and that takes long, unless it is known."""
@@ -334,7 +358,7 @@ class Learned:
 
     def _fit_calibration(self, form: CalibrationForm) -> Calibration:
         if form in ("columns", "pairs", "pool"):
-            found = fit_structure(self, form) if isinstance(self.family, Product) else None
+            found = self._fit_structure(form)
             return self._fit_calibration("exponent") if found is None else found
         mixed, bias = self.model.distribution.mixed, self.model.distribution.bias
         if form != "classes" and mixed is not None and bias is not None:
@@ -354,6 +378,18 @@ class Learned:
         some = np.flatnonzero(others & np.isfinite(log_prior[np.arange(len(unit)), kept.codes]))
         with one_blas_thread(0):  # sums over rows are short: threads that wait for each other take longer
             return Calibration.fit(evidence[some], log_prior[some], kept.codes[some], kept.weight[some], form)
+
+    def _fit_structure(self, form: StructureName) -> Structure | None:
+        if not isinstance(self.family, Product):
+            return None
+        near, weight = self._near, float(self.seen.weight.sum())
+        before = None if near is None else near.decided.calibrations.get(form)
+        if near is None or not isinstance(before, Structure):
+            return fit_structure(self, form)
+        tries_all = near.tries_all(weight)
+        if tries_all:
+            self.__dict__["_tried"] = weight
+        return fit_structure(self, form, Nearby(before, tries_all))
 
     def outlier_threshold(self, rate: float) -> float:
         """Return the log p(x) that all but a share `rate` of the kept rows exceed."""

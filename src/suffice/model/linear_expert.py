@@ -43,17 +43,29 @@ class LinearExpert:
 
     @classmethod
     def fit(
-        cls, features: Features, batch: Batch, codes: Codes, weight: Array, classes: int, log_prior: Array
+        cls,
+        features: Features,
+        batch: Batch,
+        codes: Codes,
+        weight: Array,
+        classes: int,
+        log_prior: Array,
+        near: LinearExpert | None = None,
     ) -> tuple[LinearExpert, Array] | None:
         """Fit on rows, and return the evidence of each without it too, (rows, classes); None if nothing can be learned.
 
-        `log_prior` (classes,) or (rows, classes) is what the evidence is judged together with; see `fit_experts`.
+        `log_prior` (classes,) or (rows, classes) is what the evidence is judged together with; see `fit_experts`. The
+        shrinkage is looked for next to that of `near`, the expert of fewer rows.
         """
         if not can_learn(codes, weight, features.size):
             return None
-        own = features.matrix(batch)
+        own: Any = features.matrix(batch)
+        if near is not None:
+            own = own.astype(np.float32)  # as those of cosines always are
         scatter = RidgeScatter.of(own, codes, weight, classes)
-        shrinkage, linear, left_out = scatter.fit(own, codes, weight, log_prior)
+        shrinkage, linear, left_out = scatter.fit(
+            own, codes, weight, log_prior, None if near is None else near.shrinkage
+        )
         return cls(features, *linear, scatter.drawn + scatter.origin, shrinkage), left_out
 
     def __getstate__(self) -> dict[str, Any]:

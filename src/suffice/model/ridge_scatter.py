@@ -99,21 +99,26 @@ class RidgeScatter:
         return np.asarray(self.weight / (self.weight + PULL))
 
     def fit(
-        self, own: Array | Single, codes: Codes, weight: Array, log_prior: Array
+        self,
+        own: Array | Single,
+        codes: Codes,
+        weight: Array,
+        log_prior: Array,
+        near: float | None = None,
     ) -> tuple[float, tuple[Array, Array], Array]:
         """Choose λ; return it, coefficients and intercepts, and the evidence of each row without it, (rows, classes).
 
         `own` is x − c_y of the rows. λ has the least log-loss of evidence of some rows that are left out, with an
-        exponent for each λ. Kept rows come in the order of their hashes, so the first are a random sample. Only rows of
-        which `log_prior` is are left out.
+        exponent for each λ: of all of them, or of those next to one that was found before, `near`. Kept rows come in
+        the order of their hashes, so the first are a random sample. Only rows of which `log_prior` is are left out.
         """
-        axes = Axes.of(self, own, weight)
+        axes, shrinkages = Axes.of(self, own, weight), SHRINKAGES if near is None else shrinkages_near(near)
         n = len(log_prior) if log_prior.ndim == 2 else len(codes)
         judges = slice(min(n, int(np.clip(ENTRIES // len(self.mean), FEWEST, JUDGES))))
         prior = log_prior[judges] if log_prior.ndim == 2 else log_prior
         rows = codes[judges], weight[judges]
-        best, exponent, found = np.inf, 1.0, (SHRINKAGES[0], np.empty(0))
-        for shrinkage, evidence in zip(SHRINKAGES, axes.left_out(own[judges], *rows, SHRINKAGES), strict=True):
+        best, exponent, found = np.inf, 1.0, (shrinkages[0], np.empty(0))
+        for shrinkage, evidence in zip(shrinkages, axes.left_out(own[judges], *rows, shrinkages), strict=True):
             loss, exponent = tempered_loss(evidence, prior, *rows, exponent)
             if loss < best:
                 best, found = loss, (shrinkage, evidence)
@@ -254,6 +259,12 @@ class Axes:
         distance -= distance.mean(axis=0)
         distance *= -0.5 * (kappa.sum() - u)
         return np.asarray(distance.T)
+
+
+def shrinkages_near(shrinkage: float) -> tuple[float, ...]:
+    """Return the shrinkages that are next to one, and itself."""
+    at = int(np.argmin(np.abs(np.log(SHRINKAGES) - np.log(shrinkage))))
+    return SHRINKAGES[max(at - 1, 0) : at + 2]
 
 
 def class_sums(x: Array | Single, codes: Codes, weight: NDArray[Any], classes: int) -> Array:

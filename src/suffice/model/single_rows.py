@@ -6,19 +6,23 @@ in training. Whatever else comes, and whatever may have to be refused, takes the
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from math import inf
 from typing import Any
 
 import numpy as np
 
+from suffice.core.arrays import Array
 from suffice.core.errors import NoFormulaError, SufficeError
 from suffice.families.product import Product, ProductDistribution
-from suffice.formulas import Cosines, WordScores
+from suffice.formulas import Scoring, WordScores
 from suffice.formulas.lookups import MOST_EXACT
 from suffice.formulas.row_scores import Row, RowScores
 from suffice.model.calibration import ScoredRow
 from suffice.model.predictor import Predictor
+from suffice.model.structure import Structure
 
 MOST_NODES = 30  # of formulas that are evaluated as they are, for each column: about what the general way costs
 NUMBERS = frozenset((int, float))
@@ -28,13 +32,18 @@ class SingleRows:
     """Reads and scores single rows."""
 
     def __init__(self, predictor: Predictor):
+        self.cosines: list[tuple[float, Callable[[Row], Array]]] = []  # computed by their kernel, for rows without gaps
+        if isinstance(predictor.calibration, Structure):
+            structure, cosines = predictor.calibration.without_cosines()
+            predictor = replace(predictor, calibration=structure)
+            self.cosines = [(v, expert.of_one()) for v, expert in cosines]
         scoring, classes = predictor.formula(), len(predictor.labels)
-        if any(isinstance(node, WordScores | Cosines) for term in scoring.all_terms for node in term.formula.walk()):
-            raise NoFormulaError("Texts and cosines take the general way")
-        self.scores = RowScores([term.formula for term in scoring.terms], classes)
-        self.for_gaps, self.needed = scoring.for_gaps, () if scoring.for_gaps is None else scoring.for_gaps.columns
         family, strings = predictor.learned.family, predictor.string_columns
         assert isinstance(family, Product), "tables have columns"
+        if any(block.family.reads == "text" for block in family.blocks) and _reads_words(scoring):
+            raise NoFormulaError("Texts take the general way")
+        self.scores = RowScores([term.formula for term in scoring.terms], classes)
+        self.for_gaps, self.needed = scoring.for_gaps, () if scoring.for_gaps is None else scoring.for_gaps.columns
         types = dict.fromkeys(predictor.columns, NUMBERS) | dict.fromkeys(strings, frozenset((str,)))
         types |= dict.fromkeys(predictor.truth_columns, frozenset((bool,)))
         found = predictor.learned.model.distribution
@@ -60,24 +69,37 @@ class SingleRows:
         return RowScores([term.formula for term in self.for_gaps.terms], self.scores.classes)
 
     def score(self, x: Any) -> ScoredRow | None:
-        """Score a row; None if it has to take the general way."""
-        row = self._read(x)
+        """Score a row, of values or of lists of one value; None if it has to take the general way."""
+        values = {name: value[0] if type(value) is list and len(value) == 1 else value for name, value in x.items()}
+        evidence = self.evidence(values, x)
+        return None if evidence is None else ScoredRow(evidence)
+
+    def evidence(self, x: dict[str, Any], absent: Any = None) -> Array | None:
+        """Compute the evidence of a row of values, (1, classes); None if it has to take the general way.
+
+        What is not in the row is `absent`: by default, it is missing.
+        """
+        row = self._read(x, absent)
         if row is None:
             return None
-        gap = any(row[name] is None for name in self.needed)
+        scores, others = self.scores, self.cosines
+        for name in self.needed:
+            if row[name] is None:
+                scores, others = self.scores_for_gaps, []
+                break
         try:
-            evidence = (self.scores_for_gaps if gap else self.scores)(row)
+            evidence = scores(row)
+            for v, each in others:
+                evidence += v * each(row)
         except (TypeError, ZeroDivisionError, OverflowError):
             return None
-        return ScoredRow(evidence[None]) if np.isfinite(evidence).all() else None
+        return evidence[None] if np.isfinite(evidence).all() else None
 
-    def _read(self, x: dict[str, Any]) -> Row | None:
+    def _read(self, x: dict[str, Any], absent: Any) -> Row | None:
         """Return the values of the columns by name: strings, floats, and None where one is missing."""
         row: dict[str, Any] = {}
         for name, types in self.types.items():
-            value = x.get(name, x)
-            if type(value) is list and len(value) == 1:
-                value = value[0]
+            value = x.get(name, absent)
             kind = type(value)
             if kind in types:
                 if kind is not str:
@@ -92,6 +114,10 @@ class SingleRows:
                 return None
             row[name] = value
         return row
+
+
+def _reads_words(scoring: Scoring) -> bool:
+    return any(isinstance(node, WordScores) for term in scoring.all_terms for node in term.formula.walk())
 
 
 def single_row(x: Any) -> dict[str, Any] | None:

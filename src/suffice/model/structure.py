@@ -37,6 +37,7 @@ from suffice.families.product import Block, Product, ProductDistribution
 from suffice.families.together import Together, each_left_out
 from suffice.formulas import ForGaps, Term
 from suffice.model.calibration import Calibration
+from suffice.model.cosine_expert import CosineExpert
 from suffice.model.experts import Expert
 from suffice.model.features import ColumnFeatures, NumberFeatures
 from suffice.model.pair_evidence import PairEvidence
@@ -123,6 +124,14 @@ class Structure(Calibration):
     def of_complete_rows(self) -> Structure:
         """Return the same, with experts for rows with gaps too: what a column says where no other one is missing."""
         return replace(self, needed=(), for_gaps=None)
+
+    def without_cosines(self) -> tuple[Structure, list[tuple[float, CosineExpert]]]:
+        """Return the same without experts of cosines, and these with their weights."""
+        each = list(zip(self.weights.tolist(), self.experts, strict=True))
+        left_out = [(v, expert) for v, expert in each if isinstance(expert, CosineExpert)]
+        rest = [(v, expert) for v, expert in each if not isinstance(expert, CosineExpert)]
+        experts, weights = tuple(expert for _, expert in rest), np.array([v for v, _ in rest])
+        return replace(self, experts=experts, weights=weights), left_out
 
     # ---- answering
 

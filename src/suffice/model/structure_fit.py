@@ -19,9 +19,10 @@ from suffice.core.statistics import Batch
 from suffice.families.choose import MARGIN
 from suffice.families.covariance import one_blas_thread
 from suffice.families.pair_plan import PairPlan
+from suffice.families.product import Product
 from suffice.model.calibration import bounded, mixture
 from suffice.model.cosine_expert import CosineExpert
-from suffice.model.experts import Expert, fit_experts
+from suffice.model.experts import EXPERTS, Expert, fit_experts
 from suffice.model.exponents import AT_ONCE, LogLinear, folds_of, log_losses, relative
 from suffice.model.planning import FEWEST_ROWS, MOST_COLUMNS
 from suffice.model.structure import Parts, Structure, StructureName, coded_columns, columns_with_gaps
@@ -33,6 +34,7 @@ PULL = 20.0  # strength, in rows, of the pull of exponents towards the common on
 ROWS_FOR_A_PAIR = 30  # kept rows for each pair, so that each pair has an exponent of its own
 MOST_WORK = 1e9  # rows × exponents², and × classes of more than two: a second of Newton's method
 ENOUGH_ROWS = 5000  # that exponents are fitted on, if there are so many
+ENOUGH_NEARBY = 7000  # kept rows, where a structure of fewer rows is known
 MOST_CELLS = 1 << 21  # rows × classes that are scored: fewer rows tell enough where classes are many
 LEAST = np.log(1e-12)  # lower bound of a log-prior
 WORTH = 2.0  # standard errors of the log-loss that cosines must gain
@@ -43,18 +45,40 @@ KNOWN_GAPS = 0.01  # the share of rows with a gap in a column from which on expe
 LEAST_GAPS = 20  # and how many there must be
 
 
-def fit_structure(learned: Learned, name: StructureName) -> Structure | None:
+@dataclass(frozen=True)
+class Nearby:
+    """The structure of fewer rows, where many are fitted one after the other: a new one costs less, and is as good.
+
+    Rows beyond `ENOUGH_NEARBY` are left out. Experts that take long are fitted if the structure has them; the others
+    are tried if `tries_all`.
+    """
+
+    structure: Structure
+    tries_all: bool
+
+    def experts(self) -> dict[type[Expert], Expert | None]:
+        """Return the kinds of experts that are fitted, each with that of fewer rows."""
+        known = {type(each): each for each in self.structure.experts}
+        return {
+            kind: known.get(kind) for kind in EXPERTS if self.tries_all or kind in known or kind is not CosineExpert
+        }
+
+
+def fit_structure(learned: Learned, name: StructureName, near: Nearby | None = None) -> Structure | None:
     """Fit exponents on the kept rows; None if there are too few of them, or a single class."""
     with one_blas_thread(0):  # its threads would spin while ours work, and change the last digits
-        return _fit_structure(learned, name)
+        return _fit_structure(learned, name, near)
 
 
-def _fit_structure(learned: Learned, name: StructureName) -> Structure | None:
-    parts = Parts(learned)
-    learned, family = parts.learned, parts.family
-    kept = family.kept_rows(parts.statistic)
+def _fit_structure(learned: Learned, name: StructureName, near: Nearby | None) -> Structure | None:
+    assert isinstance(learned.family, Product), "tables have a structure"
+    kept = learned.family.kept_rows(learned.statistics.statistic)
     if len(kept.codes) < FEWEST_ROWS or len(learned.labels) < 2:
         return None
+    if near is not None:
+        kept = kept.first(ENOUGH_NEARBY)
+    parts = Parts(learned)
+    learned, family = parts.learned, parts.family
     columns, classes = len(family.blocks) + len(family.found), len(learned.labels)
     every = family.read(kept.rows)
     scored = slice(0, min(every.n, max(MOST_CELLS // classes, FEWEST_ROWS)))
@@ -115,7 +139,8 @@ def _fit_structure(learned: Learned, name: StructureName) -> Structure | None:
             return []
         first = parts.expert_rows
         own = every[first], kept.codes[first], kept.weight[first], classes, log_prior[first]
-        return [judges.expert(expert, left_out[some[:judged]]) for expert, left_out in fit_experts(family.blocks, *own)]
+        fitted = fit_experts(family.blocks, *own, None if near is None else near.experts())
+        return [judges.expert(expert, left_out[some[:judged]]) for expert, left_out in fitted]
 
     found = in_threads(lambda members: members(), (exponents_of_columns, experts), x.n * exponents)
     without = [replace(each, scores=each.scores[:, :judged]) for each in found[0]]
