@@ -233,7 +233,7 @@ def test_such_a_family_has_a_formula_in_sql_and_on_the_page(fitted, winds_of_sea
 
 
 def test_such_a_family_is_scored_by_a_query_and_drawn(fitted, winds_of_seasons):
-    pytest.importorskip("ibis", reason="SQL is written by Ibis")
+    pytest.importorskip("sqlglot", reason="SQL is written by sqlglot")
     duckdb = pytest.importorskip("duckdb")
     rows = pyarrow.table({name: winds_of_seasons[name] for name in ("pressure", "rain")})
     connection = duckdb.connect()

@@ -479,7 +479,7 @@ def test_a_classifier_of_texts_without_a_name_finds_them_beside_their_labels(suf
 
 
 def test_a_model_is_written_as_sql(suffice, iris):
-    pytest.importorskip("ibis", reason="SQL is written by Ibis")
+    pytest.importorskip("sqlglot", reason="SQL is written by sqlglot")
     duckdb = pytest.importorskip("duckdb", reason="a database to run it in")
     query = suffice("sql", iris, "--dialect", "duckdb", "--table", "flowers").out
     database = duckdb.connect()

@@ -1,10 +1,8 @@
 """Ibis, on a real DuckDB, a real PostgreSQL, and SQLite for databases without grouping sets or NaN."""
 
 import re
-import sqlite3
 import warnings
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -23,12 +21,10 @@ from suffice.core.errors import (
     EngineError,
     InvalidDataError,
     InvalidOptionError,
-    NoFormulaError,
     UncalibratedWarning,
 )
 from suffice.core.statistics import Counts
 from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
-from suffice.engines.sql.printed_query import to_sql
 from suffice.naive_bayes import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB, PoissonNB
 
 pytestmark = [
@@ -357,23 +353,17 @@ def test_the_printed_query_gives_the_probabilities(name, database):
     np.testing.assert_allclose(answers.astype(float), expected, rtol=1e-9, atol=1e-12)
 
 
-def test_a_column_that_another_term_only_tests_for_gaps_keeps_its_type_in_the_printed_query():
-    """The terms of a structure read a column as a number in one place, and ask whether it is missing in another."""
+def test_a_pool_with_cosines_scores_there(database):
     rng = np.random.default_rng(0)
-    g = rng.integers(0, 2, 150)
-    x = rng.normal(size=150) + g
-    category = np.array(list("abcd"))[(rng.integers(0, 2, 150) + g) % 4]
-    table = {"x": x, "z": rng.normal(size=150) * np.where(g, 3, 1), "c": category.tolist(), "b": (x > 1).tolist()}
-    local = sf.BayesClassifier(structure="pool").fit(table, np.array(["yes", "no"])[g])
-    scoring = local._predictor().table_formula()
-    for order in (scoring.terms, scoring.terms[::-1]):
-        turned = replace(scoring, terms=order)
-        query = to_sql(turned, "sqlite", "rows", {})
-        with closing(sqlite3.connect(":memory:")) as con:
-            con.execute("create table rows (x real, z real, c text, b boolean)")
-            con.executemany("insert into rows values (?, ?, ?, ?)", list(zip(*table.values(), strict=True)))
-            found = np.array([row[-2:] for row in con.execute(query).fetchall()])
-        np.testing.assert_allclose(found, local.predict_proba(table), rtol=1e-9, atol=1e-12)
+    x, k = rng.normal(size=(2000, 3)), rng.choice(["a", "b", "c"], 2000)
+    y = ((x > 0).sum(axis=1) + (k == "b")) % 2  # all columns together tell the class
+    table = pd.DataFrame(x, columns=["a", "b", "c"]).assign(k=k)
+    local = sf.BayesClassifier().fit(arrow(table), y)
+    assert "CosineExpert" in [type(each).__name__ for each in local.calibration_.experts]
+    new = table[:300].assign(i=np.arange(300))
+    found = local.predict_proba(put(database, new, "new rows")).to_pandas().sort_values("i")
+    answers = found[[f"probability {label}" for label in local.classes_]].to_numpy(float)
+    np.testing.assert_allclose(answers, local.predict_proba(arrow(new)), rtol=0, atol=2e-5)  # kernels use float32
 
 
 def ask(database, query):
@@ -383,25 +373,6 @@ def ask(database, query):
     with closing(database.con.cursor()) as cursor:
         cursor.execute(query)
         return cursor.fetchall()
-
-
-def test_queries_are_printed_for_databases_that_are_not_here():
-    table = everything().drop(columns="w")
-    local = sf.BayesClassifier(calibrate=False).fit(arrow(features(table)), table["y"].to_numpy())
-    for dialect in ("snowflake", "bigquery", "mysql", "trino"):
-        query = local.to_sql(dialect, table="adult")
-        assert "probability yes" in query
-        assert "adult" in query
-    with pytest.raises(InvalidOptionError, match=r"'cobol' is no dialect.*duckdb"):
-        local.to_sql("cobol")
-    odd = sf.BayesClassifier({"a": sf.Kernel("cosine")}, structure="naive").fit(
-        arrow(features(table)), table["y"].to_numpy()
-    )
-    with pytest.raises(NoFormulaError, match="'a'"):
-        odd.to_sql()
-    texts = sf.BayesClassifier({"note": sf.Text()}).fit({"note": ["good film", "bad film"] * 9}, [0, 1] * 9)
-    with pytest.raises(NoFormulaError, match="'note' holds texts, and SQL cannot cut them into words"):
-        texts.to_sql()
 
 
 # ---- bad input
@@ -560,17 +531,3 @@ def test_a_query_returns_names_labels_and_categories_as_they_are(database, prett
     expected = model.predict_proba(x)
     for i, label in enumerate(model.classes_):
         np.testing.assert_allclose(told[f"probability {label}"], expected[:, i], rtol=1e-9, atol=1e-12)
-
-
-def test_names_that_a_query_cannot_hold_are_refused_by_name():
-    rows = {"x": ["a", "b"] * 10, "y": ["p", "q"] * 10}
-    for bad, said in (("a\0b", r"holds the character '\\x00', which no query can hold"),):
-        for table in (rows | {bad: rows["x"]}, rows | {"y": [bad, "q"] * 10}, rows | {"x": [bad, "b"] * 10}):
-            model = sf.BayesClassifier(calibrate=False).fit(table, "y")
-            for dialect in ("duckdb", "postgres", "sqlite", "bigquery"):
-                with pytest.raises(InvalidDataError, match=said):
-                    model.to_sql(dialect)
-    model = sf.BayesClassifier(calibrate=False).fit(rows | {"y": ["p" * 60, "q"] * 10}, "y")
-    assert "p" * 60 in model.to_sql("duckdb")
-    with pytest.raises(InvalidDataError, match=r"'probability p+' has more than the 63 bytes"):
-        model.to_sql("postgres")

@@ -96,13 +96,15 @@ def pair_terms(parts: Parts, structure: Structure) -> list[Term]:
         )
     blocks = (*parts.family.blocks, *parts.family.found)
     codes = parts.kept("codes", lambda: [code(column, blocks[column.block]) for column in plan.columns])
-    out = []
     tables = evidence.pairs.tables(evidence.ratios)
-    for (i, j), u, table in zip(plan.pairs.T, structure.pairs, tables, strict=True):
+    each = zip(plan.pairs.T, tables, strict=True)
+    crossed = parts.kept("cross tables", lambda: [CrossTable(codes[i], codes[j], table) for (i, j), table in each])
+    out = []
+    for (i, j), u, table in zip(plan.pairs.T, structure.pairs.tolist(), crossed, strict=True):
         if u:
             a, b = blocks[plan.columns[i].block], blocks[plan.columns[j].block]
             names = tuple(dict.fromkeys((*a.names, *b.names)))
-            out.append(Term(f"{a.title} × {b.title}", names, CrossTable(codes[i], codes[j], float(u) * table)))
+            out.append(Term(f"{a.title} × {b.title}", names, u * table))
     return out
 
 

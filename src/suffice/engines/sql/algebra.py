@@ -55,6 +55,7 @@ class Value(Protocol):
     def sqrt(self) -> Value: ...  # noqa: D102
     def exp(self) -> Value: ...  # noqa: D102
     def ln(self) -> Value: ...  # noqa: D102
+    def cos(self) -> Value: ...  # noqa: D102
     def isnull(self) -> Value: ...  # noqa: D102
     def notnull(self) -> Value: ...  # noqa: D102
     def isnan(self) -> Value: ...  # noqa: D102

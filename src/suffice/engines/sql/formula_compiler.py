@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import singledispatchmethod
 from operator import add, and_, or_
 from typing import Any, Generic, TypeAlias, TypeVar
@@ -19,6 +19,7 @@ from suffice.core.labels import label_list
 from suffice.core.special import log_gamma_by
 from suffice.engines.sql.algebra import Rows, Value
 from suffice.engines.sql.expressions import boolean, by_groups, category, has_fraction, is_missing, number
+from suffice.engines.sql.shared_formulas import SharedFormulas, depends_on_class
 from suffice.formulas.lookups import Key
 from suffice.model.predictor import Question
 
@@ -78,7 +79,8 @@ def _scores(writer: FormulaWriter[SomeRows], scoring: f.Scoring) -> SomeRows:
     """Return the rows with log p(y) + a (E − max E) + b of every class; near −1e300 if the class is impossible."""
     k, prefix = range(len(scoring.labels)), writer.prefix
     equal = bool((scoring.slope == scoring.slope[0]).all())  # then what all classes share cancels, as max E does
-    terms = [f.Term(t.title, t.columns, _beyond_first(t.formula)) if equal else t for t in scoring.all_terms]
+    known: dict[int, f.Formula] = {}
+    terms = [f.Term(t.title, t.columns, _beyond_first(t.formula, known)) if equal else t for t in scoring.all_terms]
     writer.add_columns(terms, len(scoring.labels))
     # Each term is cast, as databases add literals as decimals, which overflow.
     written = [[writer.table.as_float(writer.write(term.formula, c)) for term in terms] for c in k]
@@ -128,7 +130,8 @@ class FormulaWriter(Generic[SomeRows]):
     def __init__(self, rows: SomeRows, prefix: str = "", entry: Value | None = None):
         self.source, self.table, self.prefix = rows, rows, prefix
         self.new_columns = 0
-        self.codes: dict[int, str] = {}  # the columns of the codes of cross tables, by the identity of their formulas
+        self.shared: dict[tuple[int, int], str] = {}  # the columns of formulas by their identity, for each class
+        self.cosines: dict[int, list[str]] = {}  # the columns of cosines
         self.tops: dict[tuple[int, int], tuple[list[Value], str]] = {}  # the terms of a sum, and their greatest
         self.curves: dict[tuple[int, int], f.Formula] = {}
         self.entry = entry  # the value of `X`
@@ -154,31 +157,35 @@ class FormulaWriter(Generic[SomeRows]):
             return column == bool(key) if key in (0, 1) else self.source.literal(False)
         return category(column) == (float(key) if isinstance(key, bool) else key)
 
+    def write(self, node: f.Formula, c: int) -> Value:
+        """Return the value of a formula for class c: a column, where it is computed once."""
+        name = self.shared.get((id(node), c))
+        return self._write(node, c) if name is None else self.table[name]
+
     @singledispatchmethod
-    def write(self, node: f.Formula, c: int) -> Value:  # noqa: ARG002  # the contract
-        """Return the value of a formula for class c."""
+    def _write(self, node: f.Formula, c: int) -> Value:  # noqa: ARG002  # the contract
         raise NoFormulaError(f"{type(node).__name__} has no expression in SQL")
 
-    @write.register
+    @_write.register
     def _(self, node: f.WordScores, c: int) -> Value:  # noqa: ARG002  # the contract
         raise NoFormulaError(
             f"Column {node.column!r} holds texts, and SQL cannot cut them into words as Python does. Count the words "
             "first, with BagOfWords, and classify the counts; or predict on table.to_pyarrow_batches()"
         )
 
-    @write.register
+    @_write.register
     def _(self, node: f.Column, c: int) -> Value:  # noqa: ARG002  # the contract
         return self._number(node.column)
 
-    @write.register
+    @_write.register
     def _(self, node: f.Above, c: int) -> Value:
         return boolean(self.write(node.of, c) > node.limit)
 
-    @write.register
+    @_write.register
     def _(self, node: f.TimesLog | f.LogGammaRatio, c: int) -> Value:
         return self.write(node.spelled_out(), c)
 
-    @write.register
+    @_write.register
     def _(self, node: f.CrossTable, c: int) -> Value:
         """Find the number in a text of all numbers of the table, by the place of the cell.
 
@@ -187,24 +194,37 @@ class FormulaWriter(Generic[SomeRows]):
         table = node.numbers[min(c, len(node.numbers) - 1)]
         if not table.any():
             return self.table.as_float(self.table.literal(0.0))
-        place = self._code(node.first) * table.shape[1] + self._code(node.second)
+        place = self.write(node.first, c) * table.shape[1] + self.write(node.second, c)
         text = "".join(f"{number:+.12e}" for number in table.ravel().tolist())
         return self.table.substring(text, place * WIDTH + 1, WIDTH).cast("float64").fill_null(0.0)
 
-    @write.register
+    @_write.register
+    def _(self, node: f.Cosines, c: int) -> Value:
+        coef = node.coef[min(c, len(node.coef) - 1)].tolist()
+        return self.total([self.table[name] * a for name, a in zip(self.cosines[id(node)], coef, strict=True)])
+
+    def _each_cosine(self, node: f.Cosines) -> list[Value]:
+        """Return the cosines that a sum is of, each of the turns of its wave."""
+        numbers, out = [self.write(each, 0) for each in node.of], []
+        for frequency, phase in zip(node.frequency.T.tolist(), node.phase.tolist(), strict=True):
+            turns = _total([x * w for x, w in zip(numbers, frequency, strict=True)]) + phase
+            out.append((turns * (2.0 * np.pi)).cos())
+        return out
+
+    @_write.register
     def _(self, node: f.Constant, c: int) -> Value:
         return self.table.literal(_of_class(node.values, c))
 
-    @write.register
+    @_write.register
     def _(self, node: f.Entry, c: int) -> Value:  # noqa: ARG002
         assert self.entry is not None, "X is read where there is one column"
         return self.entry
 
-    @write.register
+    @_write.register
     def _(self, node: f.Unknown, c: int) -> Value:  # noqa: ARG002
         return self.table.missing_number()
 
-    @write.register
+    @_write.register
     def _(self, node: f.Binary, c: int) -> Value:
         left, right = self.write(node.left, c), self.write(node.right, c)
         if _is_literal(node):
@@ -215,18 +235,18 @@ class FormulaWriter(Generic[SomeRows]):
             return left - right
         return left * right if isinstance(node, f.Multiply) else left / right
 
-    @write.register
+    @_write.register
     def _(self, node: f.Unary, c: int) -> Value:
         return FUNCTIONS[type(node)](self.table, self.write(node.of, c))
 
-    @write.register
+    @_write.register
     def _(self, node: f.LogSumExp, c: int) -> Value:
         terms, name = self.tops[id(node), c]
         top = self.table[name]
         rest = _total([_exp(self.table, term - top) for term in terms])
         return top + self.table.greatest([rest, 1.0]).ln()
 
-    @write.register
+    @_write.register
     def _(self, node: f.Bumps, c: int) -> Value:
         return self.write(self._curves(node, c), 0)
 
@@ -250,7 +270,7 @@ class FormulaWriter(Generic[SomeRows]):
         arrays = (np.broadcast_to(a, node.height.shape) for a in (node.centre, node.width, node.height))
         return f.Bumps(node.of, *(a[row : row + 1, some] for a in arrays)).spelled_out()
 
-    @write.register
+    @_write.register
     def _(self, node: f.Linear, c: int) -> Value:
         shape = (max(len(node.coef), len(node.origin)), len(node.columns))
         coef, origin = (np.broadcast_to(a, shape)[min(c, shape[0] - 1)].tolist() for a in (node.coef, node.origin))
@@ -262,12 +282,12 @@ class FormulaWriter(Generic[SomeRows]):
         """Return the sum of terms; that of none is 0."""
         return _total(terms) if terms else self.table.literal(0.0)
 
-    @write.register
+    @_write.register
     def _(self, node: f.Lookup, c: int) -> Value:
         tests = [self._equals(node.column, key) for key in node.keys]
         return self._chosen(tests, node.numbers, node.otherwise, c)
 
-    @write.register
+    @_write.register
     def _(self, node: f.Combinations, c: int) -> Value:
         tests = []
         for key in node.keys:
@@ -281,13 +301,13 @@ class FormulaWriter(Generic[SomeRows]):
         cases = list(zip(tests, values, strict=True))
         return self.table.cases(cases, rest) if cases else self.table.literal(rest)
 
-    @write.register
+    @_write.register
     def _(self, node: f.Steps, c: int) -> Value:
         x, values = self.write(node.of, c), [_of_class(column, c) for column in node.numbers.T]
         steps = [(x <= edge, value) for edge, value in zip(node.edges.tolist(), values, strict=False)]
         return self.table.cases(steps, values[-1]) if steps else self.table.literal(values[-1])
 
-    @write.register
+    @_write.register
     def _(self, node: f.Where, c: int) -> Value:
         cases, last = [], node  # one after the other, which is less deep than within each other
         while True:
@@ -317,11 +337,11 @@ class FormulaWriter(Generic[SomeRows]):
         return names
 
     def add_columns(self, terms: Sequence[f.Term], classes: int) -> None:
-        """Add what is used more than once: a step for all codes of columns, and one for the tops of sums.
+        """Add what is used more than once: steps for shared formulas, and for the tops of sums.
 
         Steps are queries within queries, and SQLite's parser refuses many of these.
         """
-        self._add_codes(terms)
+        self._add_shared([term.formula for term in terms], classes)
         sums: dict[tuple[int, int], tuple[f.LogSumExp, int]] = {}
         for term in terms:
             for c in range(classes):
@@ -346,16 +366,26 @@ class FormulaWriter(Generic[SomeRows]):
         inner = (self._depth(*each) for part in node.terms for each in self._sums(part, c))
         return 1 + max(inner, default=0)
 
-    def _add_codes(self, terms: Iterable[f.Term]) -> None:
-        """Add the codes of all cross tables to the table, as many tables read the code of one column."""
-        tables = [node for term in terms for node in term.formula.walk() if isinstance(node, f.CrossTable)]
-        codes = {id(code): code for node in tables for code in (node.first, node.second)}
-        if codes:
-            written = [self.write(code, 0).cast("int32") for code in codes.values()]
-            self.codes |= dict(zip(codes, self._add_columns(written), strict=True))
-
-    def _code(self, code: f.Formula) -> Value:
-        return self.table[self.codes[id(code)]]
+    def _add_shared(self, formulas: Sequence[f.Formula], classes: int) -> None:
+        """Add formulas that are columns to the table, as `SharedFormulas` has chosen them."""
+        shared = SharedFormulas(formulas, classes)
+        for nodes in shared.steps:
+            values: list[Value] = []
+            places: dict[tuple[int, int], int] = {}
+            waves: dict[int, slice] = {}
+            for node in nodes:
+                start = len(values)
+                if isinstance(node, f.Cosines):
+                    values += self._each_cosine(node)
+                    waves[id(node)] = slice(start, len(values))
+                    continue
+                own = range(classes) if depends_on_class(node) else (0,)
+                written = [self._write(node, c) for c in own]
+                values += [each.cast("int32") for each in written] if id(node) in shared.codes else written
+                places |= {(id(node), c): start + (c if len(own) > 1 else 0) for c in range(classes)}
+            names = self._add_columns(values)
+            self.shared |= {key: names[place] for key, place in places.items()}
+            self.cosines |= {key: names[own] for key, own in waves.items()}
 
 
 def _is_literal(node: f.Formula) -> bool:
@@ -366,11 +396,20 @@ def _is_literal(node: f.Formula) -> bool:
     return isinstance(node, (f.Constant, f.Steps, f.Lookup, f.Combinations))
 
 
-def _beyond_first(formula: f.Formula) -> f.Formula:
-    """Return a cross table as what it says beyond the first class, which makes a query shorter."""
-    if not isinstance(formula, f.CrossTable):
-        return formula
-    return f.CrossTable(formula.first, formula.second, formula.numbers - formula.numbers[:1])
+def _beyond_first(formula: f.Formula, known: dict[int, f.Formula]) -> f.Formula:
+    """Return what the cross tables of a sum say beyond the first class, which makes a query shorter.
+
+    `known` holds those that were made, as a table may be in several sums.
+    """
+    if isinstance(formula, f.CrossTable):
+        if id(formula) not in known:
+            known[id(formula)] = f.CrossTable(formula.first, formula.second, formula.numbers - formula.numbers[:1])
+        return known[id(formula)]
+    if isinstance(formula, f.Add):
+        return _beyond_first(formula.left, known) + _beyond_first(formula.right, known)
+    if isinstance(formula, f.Multiply) and isinstance(formula.left, f.Constant) and len(formula.left.values) == 1:
+        return formula.left * _beyond_first(formula.right, known)
+    return formula
 
 
 def write_entry(formula: f.Formula, x: Value, rows: Rows) -> Any:

@@ -184,6 +184,10 @@ class Printed:
         """Return log x."""
         return self._call(tree.Ln)
 
+    def cos(self) -> Printed:
+        """Return the cosine of an angle in radians."""
+        return Printed(self.rows, tree.Anonymous(this="COS", expressions=[self.node]))
+
     def isnull(self) -> Printed:
         """Return whether it is NULL."""
         return Printed(self.rows, tree.Is(this=self.within(ADDED), expression=tree.Null()), COMPARED)
@@ -306,6 +310,8 @@ class PrintedRows(Rows):
     def greatest(self, values: Sequence[Any]) -> Printed:
         """Return the greatest of some values."""
         first, *rest = (self.value(x).node for x in values)
+        if self.dialect == "sqlite":  # which sqlglot knows from version 30 on
+            return Printed(self, tree.Max(this=first, expressions=rest))
         # With NULL, each database may do what it does: steps keep answers apart that are missing.
         return Printed(self, tree.Greatest(this=first, expressions=rest, ignore_nulls=True))
 
