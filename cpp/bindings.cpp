@@ -886,8 +886,8 @@ NB_MODULE(_core, m) {
                         {origin.data(), level.data(), slope.data()}, Index(out.shape(1)), out.data());
         },
         "Add the score of each number, (rows, classes): lines between ascending breaks; the last one is that of NaN.",
-        "x"_a.noconvert(), "breaks"_a.noconvert(), "origin"_a.noconvert(), "level"_a.noconvert(),
-        "slope"_a.noconvert(), "out"_a.noconvert());
+        "x"_a.noconvert(), "breaks"_a.noconvert(), "origin"_a.noconvert(), "level"_a.noconvert(), "slope"_a.noconvert(),
+        "out"_a.noconvert());
     m.def(
         "step_places",
         [](Dense<double> x, Vector<double> edges, Vector<Index> start, bool exact,
