@@ -126,6 +126,8 @@ lint: $(VENV)/lint
 	$(BIN)/python tools/write_stubs.py --check
 	$(BIN)/clang-format --dry-run --Werror $(wildcard cpp/*.cpp cpp/*.hpp)
 	$(BIN)/python -m pytest -q --noconftest tests/test_architecture.py
+	@echo "kernels without vector extensions, as other compilers than GCC and clang see them"
+	@printf '%s\n' $(filter-out %bindings.cpp %tokens.cpp,$(wildcard cpp/*.cpp)) | xargs -P 4 -n 8 $(CXX) -std=c++20 -fsyntax-only -DSUFFICE_PLAIN_VECTORS
 
 # The site, in build/docs; a warning is an error. Its figures are drawn anew by `python docs/figures.py`.
 docs: $(VENV)/docs

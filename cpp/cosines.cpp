@@ -14,7 +14,8 @@ namespace suffice {
 namespace {
 
 constexpr Index lanes = 16;
-constexpr Index most_numbers = 1 << 11;  // of the sums of a block of rows, which stay in the first cache
+// Of the sums of a block of rows, which stay in the first cache.
+[[maybe_unused]] constexpr Index most_numbers = 1 << 11;
 
 // cos 2πt = sin 2π(¼ − |t − round t|), by the series of the sine, which is within 6e-8 for a quarter of a turn.
 SUFFICE_INLINE Sixteen cosine_of_turns(Sixteen t) {

@@ -8,10 +8,10 @@
 namespace suffice {
 namespace {
 
-constexpr Index few_rows = 1 << 10;                           // whose codes and scores stay in the first cache
-constexpr Index slice_rows = 1 << 18, fewest_rows = 1 << 15;  // that are ordered by class at a time
+constexpr Index few_rows = 1 << 10;  // whose codes and scores stay in the first cache
+[[maybe_unused]] constexpr Index slice_rows = 1 << 18, fewest_rows = 1 << 15;  // that are ordered by class at a time
 constexpr Index tables = 4;
-constexpr Index most_rows = tables << 15;  // whose counts 16 bits hold
+[[maybe_unused]] constexpr Index most_rows = tables << 15;  // whose counts 16 bits hold
 
 // Count rows of codes in cells a · step + b of a table. They are added to four tables in turn, as the next addition to a
 // number has to wait for the one before.

@@ -1,51 +1,59 @@
 // Σ w·x of every class and column of a dense matrix, and the weight of what is missing.
-#include <cmath>
 
 #include "buffer.hpp"
 #include "double_double.hpp"
 #include "threads.hpp"
+#include "vectors.hpp"
 
 namespace suffice {
 
 // 0 for an entry that may be added, otherwise another number or NaN, as ∞ − ∞ is: infinite ones are refused, and those below
-// 0 unless they are only compared with a threshold. A sum of these is vectorized by clang too, unlike the search for least
-// and largest values.
-template <bool binarize>
-SUFFICE_INLINE double refusal(double v) {
-    return (binarize ? v : std::fabs(v)) - v;
+// 0 unless they are only compared with a threshold.
+template <bool binarize, class V>
+SUFFICE_INLINE V refusal(V v) {
+    return (binarize ? v : select(v < 0, V(-v), v)) - v;
 }
 
 // The sum of the refusals, and the number of missing entries.
+template <class V>
 struct Odd {
-    double refused = 0, missing = 0;
+    V refused{}, missing{};
 };
 
 namespace {
 
+// Add one entry to the total of its column, or as many as a vector has.
+template <bool binarize, class V>
+SUFFICE_INLINE void add_entries(V x, double w, double threshold, V& total, Odd<V>& odd) {
+    const V none{}, one = none + 1.0;
+    const auto seen = x == x;
+    const V v = select(seen, x, none);
+    odd.refused += refusal<binarize>(v);
+    odd.missing += select(seen, none, one);
+    total += binarize ? select(x > threshold, V(none + w), none) : V(w * v);
+}
+
+// Vectors are written out, since compilers differ in what they make of the last columns of a row.
 template <bool binarize, class T>
 SUFFICE_INLINE void add_row(const T* __restrict x, Index cols, double w, double threshold, double* __restrict total,
-                            Odd& odd) {
-    double refused = 0, missing = 0;
-#pragma omp simd reduction(+ : refused, missing)
-    for (Index j = 0; j < cols; ++j) {
-        double v = x[j];
-        bool seen = v == v;
-        v = seen ? v : 0.0;
-        refused += refusal<binarize>(v);
-        missing += seen ? 0.0 : 1.0;
-        if (binarize) {
-            total[j] += seen && v > threshold ? w : 0.0;
-        } else {
-            total[j] += w * v;
-        }
+                            Odd<double>& odd) {
+    Odd<Eight> eight;
+    Odd<double> rest;
+    Index j = 0;
+    for (; j + 8 <= cols; j += 8) {
+        Eight sum = load_eight(total + j);
+        add_entries<binarize>(load_eight(x + j), w, threshold, sum, eight);
+        std::memcpy(total + j, &sum, sizeof sum);
     }
-    odd.refused += refused, odd.missing = missing;
+    for (; j < cols; ++j) add_entries<binarize>(double(x[j]), w, threshold, total[j], rest);
+    for (int i = 0; i < 8; ++i) rest.refused += eight.refused[i], rest.missing += eight.missing[i];
+    odd.refused += rest.refused, odd.missing = rest.missing;
 }
 
 // The same with what rounding takes from the totals.
 template <bool binarize, class T>
 SUFFICE_INLINE void add_row_exactly(const T* __restrict x, Index cols, double w, double threshold,
-                                    double* __restrict total, double* __restrict low, Odd& odd) {
+                                    double* __restrict total, double* __restrict low, Odd<double>& odd) {
     for (Index j = 0; j < cols; ++j) {
         double v = x[j];
         const bool seen = v == v;
@@ -59,9 +67,9 @@ SUFFICE_INLINE void add_row_exactly(const T* __restrict x, Index cols, double w,
 }
 
 template <bool binarize, class T>
-SUFFICE_INLINE Odd block(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, CountRule rule, double* total,
-                         double* missing, double* low) {
-    Odd odd;
+SUFFICE_INLINE Odd<double> block(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, CountRule rule,
+                                 double* total, double* missing, double* low) {
+    Odd<double> odd;
     for_stretches(x, lo, hi,
                   [&](auto* row, Index row_stride, Index first_row, Index n, Index first_col, Index cols)
                       SUFFICE_INLINE_LAMBDA {
@@ -88,8 +96,8 @@ SUFFICE_INLINE Odd block(const Matrix<T>& x, const Rows& rows, Index lo, Index h
 }
 
 template <class T>
-Odd any_block(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, CountRule rule, double* total, double* missing,
-              double* low) {
+Odd<double> any_block(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, CountRule rule, double* total,
+                      double* missing, double* low) {
     return rule.binarize ? block<true>(x, rows, lo, hi, rule, total, missing, low)
                          : block<false>(x, rows, lo, hi, rule, total, missing, low);
 }
@@ -108,13 +116,14 @@ Index totals(Matrix<T> x, Rows rows, CountRule rule, double* total, double* miss
     std::vector<Buffer> sums;
     for (int t = 0; t < threads; ++t) sums.emplace_back(low ? 4 * cells : 2 * cells);
     FirstPosition refused;
-    const auto refuses = rule.binarize ? refusal<true> : refusal<false>;
+    const auto refuses = rule.binarize ? refusal<true, double> : refusal<false, double>;
 
     auto work = [&](Index b, int slot) {
         const Index lo = b * size, hi = std::min(x.rows, lo + size);
         sums[slot].fill(0);
         double* sum = sums[slot].data();
-        const Odd odd = fast::totals_block(x, rows, lo, hi, rule, sum, sum + cells, low ? sum + 2 * cells : nullptr);
+        const Odd<double> odd =
+            fast::totals_block(x, rows, lo, hi, rule, sum, sum + cells, low ? sum + 2 * cells : nullptr);
         if (odd.refused != 0)
             for (Index i = lo; i < hi; ++i)
                 for (Index j = 0; j < d && (!rows.weight || rows.weight[i] != 0); ++j) {

@@ -59,9 +59,10 @@ struct Numbers {
     }                                                                                       \
     SUFFICE_INLINE friend Result operator op(const Numbers& a, T b) { return a op all(b); } \
     SUFFICE_INLINE friend Result operator op(T a, const Numbers& b) { return all(a) op b; }
-#define SUFFICE_ARITHMETIC(op)    \
-    SUFFICE_OPERATOR(Numbers, op) \
-    SUFFICE_INLINE Numbers& operator op## = (const Numbers& b) { return *this = *this op b; }
+#define SUFFICE_ARITHMETIC(op)                                                                \
+    SUFFICE_OPERATOR(Numbers, op)                                                             \
+    SUFFICE_INLINE Numbers& operator op## = (const Numbers& b) { return *this = *this op b; } \
+    SUFFICE_INLINE Numbers& operator op## = (T b) { return *this = *this op b; }
     using Truths = Numbers<bool, n>;
     SUFFICE_ARITHMETIC(+)
     SUFFICE_ARITHMETIC(-)
@@ -78,6 +79,12 @@ struct Numbers {
 template <int n>
 struct Numbers<bool, n> {
     bool at[n];
+
+    SUFFICE_INLINE Numbers operator!() const {
+        Numbers out;
+        for (int i = 0; i < n; ++i) out.at[i] = !at[i];
+        return out;
+    }
 };
 
 using Lanes = Numbers<double, 8>;
@@ -111,5 +118,9 @@ SUFFICE_INLINE Vector load(const T* from) {
     std::memcpy(&out, from, sizeof out);
     return out;
 }
+
+// Eight numbers of a row as doubles.
+SUFFICE_INLINE Eight load_eight(const double* from) { return load<Eight>(from); }
+SUFFICE_INLINE Eight load_eight(const float* from) { return to_double(load<HalfSixteen>(from)); }
 
 }  // namespace suffice
