@@ -19,6 +19,8 @@ R = TypeVar("R")
 WORTH_THREADS = 1 << 16  # entries, below which waking threads takes longer than the work
 WORTH_TURNS = 1 << 11  # entries of an item, below which threads mostly wait for their turn to run Python
 
+NESTED = 4  # how deep work within work is: a structure, its experts, the blocks of one
+
 
 def in_threads(function: Callable[[T], R], items: Iterable[T], entries: int) -> list[R]:
     """Return the results for all items, in their order; in threads if there are so many `entries` that it is worth it.
@@ -64,12 +66,16 @@ class _KeptThreads:
     _pool: ThreadPoolExecutor | None
 
     def threads(self, size: int) -> ThreadPoolExecutor:
-        """Return a pool of at least so many threads."""
+        """Return a pool of at least so many threads.
+
+        It has several times as many, which start when they are needed: work within work within work would find all
+        of them taken otherwise, and run in one thread while others wait for its end.
+        """
         from concurrent.futures import ThreadPoolExecutor  # commands that answer for few rows start sooner without it
 
         with self._lock:
             if self._pool is None or self._size < size:
-                self._pool, self._size = ThreadPoolExecutor(size, "suffice"), size
+                self._pool, self._size = ThreadPoolExecutor(NESTED * size, "suffice"), size
             return self._pool
 
 
