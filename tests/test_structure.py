@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 
 import suffice as sf
 from suffice.core.arrays import Categories
-from suffice.core.errors import MismatchError
+from suffice.core.errors import MismatchError, RefusedValueError
 from suffice.core.statistics import Batch, Pairs, RowSample
 from suffice.families.bin_edges import of_quantiles_with_ties
 from suffice.families.choose import Automatic
@@ -592,6 +592,26 @@ def test_the_answer_to_a_row_does_not_depend_on_which_other_rows_have_gaps():
     for some in (gap, ~gap):
         np.testing.assert_allclose(clf.predict_proba(rows(new, some)), together[some], rtol=1e-12)
         np.testing.assert_allclose(clf.evidence(rows(new, some))["log_odds"], evidence[some], rtol=1e-9)
+
+
+def repeated(table, n):
+    return {name: np.resize(column, n) for name, column in table.items()}
+
+
+def test_a_value_that_is_refused_is_named_with_its_row_among_rows_with_gaps():
+    clf, new, gap = a_pool_and_rows_with_gaps()
+    for row in (np.flatnonzero(~gap)[-1], np.flatnonzero(gap & ~np.isnan(new["b"]))[-1]):
+        for before in (0, 40_000):
+            refused = repeated(new, before + len(gap))
+            refused["b"][before + row] = np.inf
+            with pytest.raises(RefusedValueError, match=f"row {before + row}, column 'b'"):
+                clf.predict_proba(refused)
+
+
+def test_answers_in_blocks_of_rows_are_those_of_each_row():
+    clf, new, gap = a_pool_and_rows_with_gaps()
+    found = clf.predict_proba(repeated(new, 100 * len(gap)))
+    np.testing.assert_allclose(found, np.tile(clf.predict_proba(new), (100, 1)), rtol=1e-9)
 
 
 def test_evidence_of_rows_with_gaps_adds_up_without_experts():

@@ -219,6 +219,10 @@ class Product(Family[Blocks]):
 
     def read(self, x: Any) -> Batch:
         """Read a table block by block; then come the table itself, found columns, and the codes of pairs."""
+        return x if isinstance(x, Batch) else self.read_plan(self.read_blocks(x))
+
+    def read_blocks(self, x: Any) -> Batch:
+        """Read a table block by block; then comes the table itself. What the plan reads is left out."""
         if isinstance(x, Batch):
             return x
         x = self.columns_in(x)
@@ -227,7 +231,7 @@ class Product(Family[Blocks]):
             parts = [matrix.matrix[matrix.place[block.names[0]], :, None] for block in self.blocks]
         else:
             parts = in_threads(lambda block: block.read(x), self.blocks, len(x) * len(self.blocks))
-        return self.read_plan(Batch((*parts, x), len(x)))
+        return Batch((*parts, x), len(x))
 
     def read_plan(self, x: Batch) -> Batch:
         """Add what the plan reads to rows that were read without one."""

@@ -137,20 +137,40 @@ class Structure(Calibration):
 
     def evidence(self, learned: Learned, rows: Any) -> Array:
         """Compute the scores of rows, less the log-prior, (rows, classes)."""
-        parts = Parts(learned, self)
-        x = parts.family.read_plan(parts.family.read(rows))
-        return self._by_gaps(x, lambda structure, some: structure._evidence(Parts(learned, structure), x[some]))
+        family = Parts(learned, self).family
+        whole = family.read_blocks(rows)
+        out = np.empty((whole.n, len(learned.labels)))
 
-    def _by_gaps(self, x: Batch, scores: Callable[[Structure, Any], Array]) -> Array:
+        def score(lo: int) -> None:  # what the plan reads is never there for all rows, and stays in the cache
+            x = family.read_plan(whole[lo : lo + AT_ONCE])
+
+            def scores(structure: Structure, some: slice | Positions) -> Array:
+                return structure._evidence(Parts(learned, structure), x[some])
+
+            try:
+                out[lo : lo + AT_ONCE] = self._by_gaps(x, scores)
+            except RefusedValueError as error:
+                raise error.shifted(lo) from None
+
+        in_threads(score, range(0, whole.n, AT_ONCE), whole.n * len(self.columns))
+        return out
+
+    def _by_gaps(self, x: Batch, scores: Callable[[Structure, slice | Positions], Array]) -> Array:
         """Compute scores of some rows by this structure, and of those with gaps by the other."""
         gaps = self.has_gaps(x)
         if self.for_gaps is None or not gaps.any():
             return scores(self, slice(None))
         if gaps.all():
             return scores(self.for_gaps, slice(None))
-        whole = scores(self, np.flatnonzero(~gaps))
-        out = np.empty((x.n, whole.shape[1]))
-        out[~gaps], out[gaps] = whole, scores(self.for_gaps, np.flatnonzero(gaps))
+        each = [(self, np.flatnonzero(~gaps)), (self.for_gaps, np.flatnonzero(gaps))]
+        out: Array = np.empty((0, 0))
+        for structure, rows in each:
+            try:
+                found = scores(structure, rows)
+            except RefusedValueError as error:
+                raise error.in_row(int(rows[error.row])) from None
+            out = out if out.size else np.empty((x.n, found.shape[1]))
+            out[rows] = found
         return out
 
     def _evidence(self, parts: Parts, x: Batch) -> Array:

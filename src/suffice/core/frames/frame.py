@@ -99,7 +99,10 @@ class Frame:
             start, stop, step = rows.indices(self.n)
             if step == 1:
                 n = max(0, stop - start)
-                return Frame({name: column.slice(start, n) for name, column in self.columns.items()}, n)
+                out = Frame({name: column.slice(start, n) for name, column in self.columns.items()}, n)
+                known = self.__dict__.get("_known", {})
+                out.__dict__["_known"] = {key: x[start : start + n] for key, x in known.items() if key[0] == "numbers"}
+                return out
         positions = np.atleast_1d(np.arange(self.n)[rows if isinstance(rows, slice) else _as_rows(rows)])
         return Frame({name: column.take(positions) for name, column in self.columns.items()}, len(positions))
 
