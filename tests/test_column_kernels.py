@@ -129,6 +129,34 @@ def test_scores_of_steps_are_those_of_a_search(edges):
     assert _core.step_scores(x, edge, False, scores, out) == 5
 
 
+NORMAL = np.random.default_rng(3).normal(size=1000)
+EDGES = {
+    "quantiles": np.quantile(NORMAL, np.linspace(0, 1, 97)),
+    "of a long tail": np.exp(6 * np.linspace(-1, 1, 80)),
+    "nearly all in one place": np.sort(np.append(NORMAL[:60], [-1e12, 1e12])),
+    "one number apart": np.nextafter(1e9, np.inf) + np.arange(50) * np.spacing(1e9),
+    "near the largest number": 1.6e308 * np.linspace(-1, 1, 64),
+    "near the least number": np.arange(-20, 21) * 5e-324,
+    "of both": np.array([-1e308, *np.linspace(-1e-300, 1e-300, 40), 1e308]),
+}
+
+
+@pytest.mark.parametrize("kind", EDGES)
+@pytest.mark.parametrize("rows", [100, 20_000])
+def test_numbers_are_found_among_edges_of_any_spread(kind, rows):
+    rng = np.random.default_rng(3)
+    edges = np.unique(EDGES[kind])
+    near = np.concatenate([edges, np.nextafter(edges, -np.inf), np.nextafter(edges, np.inf)])
+    x = np.concatenate([near, rng.choice(edges, rows) * rng.uniform(0.9, 1.1, rows), [0.0, -0.0, 1.7e308, -1.7e308]])
+    codes, missing = np.empty(len(x) + 1, np.uint8), np.append(x, np.nan)
+    _core.bin_codes(missing, edges, codes)
+    assert codes[-1] == 255
+    np.testing.assert_array_equal(codes[:-1], np.searchsorted(edges, x))
+    infinite = np.resize([np.inf, -np.inf], rows)
+    _core.bin_codes(infinite, edges, codes[:rows])
+    np.testing.assert_array_equal(codes[:rows], np.resize([len(edges), 0], rows))
+
+
 @pytest.mark.parametrize(("breaks", "classes"), [(1, 3), (2, 2), (9, 5), (150, 9)])
 def test_scores_of_lines_are_those_of_a_search(breaks, classes):
     rng = np.random.default_rng(8)
