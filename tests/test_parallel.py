@@ -49,6 +49,14 @@ def test_work_may_ask_for_threads_itself_at_any_depth():
     assert total(4) == 5**4
 
 
+def test_work_within_work_finds_threads_while_all_others_are_taken():
+    def with_another(_):
+        met = threading.Barrier(2)
+        in_threads(lambda _: met.wait(10), range(2), ENTRIES)
+
+    in_threads(with_another, range(4), ENTRIES)
+
+
 def test_work_in_threads_gets_twice_its_share_of_all_threads_and_gives_it_back():
     def allowed(_):
         return _core.max_threads()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from itertools import count
-from threading import Lock
+from threading import Lock, local
 from typing import TYPE_CHECKING, TypeVar
 
 from suffice import _core
@@ -18,8 +18,6 @@ R = TypeVar("R")
 
 WORTH_THREADS = 1 << 16  # entries, below which waking threads takes longer than the work
 WORTH_TURNS = 1 << 11  # entries of an item, below which threads mostly wait for their turn to run Python
-
-NESTED = 4  # how deep work within work is: a structure, its experts, the blocks of one
 
 
 def in_threads(function: Callable[[T], R], items: Iterable[T], entries: int) -> list[R]:
@@ -36,17 +34,19 @@ def in_threads(function: Callable[[T], R], items: Iterable[T], entries: int) -> 
     failed: dict[int, BaseException] = {}
     following = count()
     share = -(-2 * _core.max_threads() // threads)
+    depth = getattr(_within, "depth", 0)
 
     def work() -> None:
-        before = _core.limit_threads(share)
+        before, _within.depth = _core.limit_threads(share), depth + 1
         while (i := next(following)) < min([len(todo), *failed]):
             try:
                 found[i] = function(todo[i])
             except BaseException as error:  # it is raised below, in the thread that asked
                 failed[i] = error
         _core.limit_threads(before)
+        _within.depth = depth
 
-    helpers = _kept.threads(threads - 1)
+    helpers = _kept.threads(threads - 1, depth)
     begun = [helpers.submit(work) for _ in range(threads - 1)]
     work()
     for each in begun:
@@ -58,27 +58,28 @@ def in_threads(function: Callable[[T], R], items: Iterable[T], entries: int) -> 
 
 
 class _KeptThreads:
-    """Threads that wait for the next work: starting them takes as long as a little work."""
+    """Threads that wait for the next work: starting them takes as long as a little work.
+
+    Work within work has threads of its own. It would find all others taken, and run in one thread while these wait for it.
+    """
 
     def __init__(self) -> None:
-        self._lock, self._pool, self._size = Lock(), None, 0
+        self._lock = Lock()
+        self._pools: dict[int, tuple[int, ThreadPoolExecutor]] = {}
 
-    _pool: ThreadPoolExecutor | None
-
-    def threads(self, size: int) -> ThreadPoolExecutor:
-        """Return a pool of at least so many threads.
-
-        It has several times as many, which start when they are needed: work within work within work would find all
-        of them taken otherwise, and run in one thread while others wait for its end.
-        """
+    def threads(self, size: int, depth: int) -> ThreadPoolExecutor:
+        """Return a pool of at least so many threads, for work within so much other work."""
         from concurrent.futures import ThreadPoolExecutor  # commands that answer for few rows start sooner without it
 
         with self._lock:
-            if self._pool is None or self._size < size:
-                self._pool, self._size = ThreadPoolExecutor(NESTED * size, "suffice"), size
-            return self._pool
+            known, pool = self._pools.get(depth, (0, None))
+            if pool is None or known < size:
+                pool = ThreadPoolExecutor(size, "suffice")
+                self._pools[depth] = size, pool
+            return pool
 
 
+_within = local()  # its depth is how much work a thread is within
 _kept = _KeptThreads()
 
 
