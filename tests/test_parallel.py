@@ -50,7 +50,10 @@ def test_work_may_ask_for_threads_itself_at_any_depth():
 
 
 def test_work_within_work_finds_threads_while_all_others_are_taken():
+    every = threading.Barrier(4)
+
     def with_another(_):
+        every.wait(10)
         met = threading.Barrier(2)
         in_threads(lambda _: met.wait(10), range(2), ENTRIES)
 

@@ -60,7 +60,7 @@ def in_threads(function: Callable[[T], R], items: Iterable[T], entries: int) -> 
 class _KeptThreads:
     """Threads that wait for the next work: starting them takes as long as a little work.
 
-    Work within work has threads of its own. It would find all others taken, and run in one thread while they wait for it.
+    Work within work has threads of its own. It would find all others taken, and run in one thread while these wait.
     """
 
     def __init__(self) -> None:
