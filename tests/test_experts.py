@@ -16,10 +16,13 @@ from suffice.families.categorical import Categorical
 from suffice.families.gaussian import Gaussian
 from suffice.families.product import Block
 from suffice.model import storage
-from suffice.model.cosine_expert import CosineExpert, CosineFeatures, frequencies
-from suffice.model.experts import fit_experts
+from suffice.model.cosine_expert import COSINES, SPREADS, CosineExpert, CosineFeatures, frequencies
+from suffice.model.expert_search import ExpertSearch
+from suffice.model.experts import EXPERTS as KINDS
+from suffice.model.experts import ExpertRows, fit_cosines, fit_experts, try_cosines
 from suffice.model.features import MOST, Features
 from suffice.model.linear_expert import LinearExpert
+from suffice.model.pool import Member, Pool
 from suffice.model.quadratic_expert import STRENGTHS, ClassScatters, QuadraticExpert
 from suffice.model.ridge_scatter import SHRINKAGES, RidgeScatter
 from suffice.model.tempered_loss import tempered_loss
@@ -560,15 +563,77 @@ def test_many_classes_of_few_rows_are_learned(cls, classes):
 def test_all_experts_that_can_be_are_fitted():
     batch, codes, weight = table()
     prior = np.zeros((150, 3))
-    found = fit_experts(BLOCKS, batch, codes, weight, 3, prior)
+    found = fit_experts(ExpertRows.of(BLOCKS, batch, codes, weight, 3, prior))
     assert [expert.title for expert, _ in found] == ["linear", "quadratic", "cosines"]
     for expert, left_out in found:
         precision = PRECISION[type(expert)]
         np.testing.assert_allclose(left_out, expert.left_out(batch, codes, weight), rtol=precision, atol=precision)
     names = Batch(batch.parts[1:2], 150)
-    found = fit_experts(BLOCKS[1:2], names, codes, weight, 3, prior)
+    found = fit_experts(ExpertRows.of(BLOCKS[1:2], names, codes, weight, 3, prior))
     assert [expert.title for expert, _ in found] == ["linear", "cosines"]
-    assert fit_experts(BLOCKS[1:2], names, np.zeros_like(codes), weight, 3, prior) == []
+    assert fit_experts(ExpertRows.of(BLOCKS[1:2], names, np.zeros_like(codes), weight, 3, prior)) == []
+
+
+def waves(n, turns, seed=0, others=0):
+    """Two numbers whose class changes so many times along each of them, and other numbers."""
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(size=(n, 2 + others))
+    codes = (np.sin(np.pi * turns * x[:, :2]).prod(axis=1) > 0).astype(np.int32)
+    blocks = (Block(tuple(f"x{j}" for j in range(2 + others)), Gaussian()),)
+    return ExpertRows.of(blocks, Batch((x,), n), codes, np.ones(n), 2, np.log(np.bincount(codes) / n))
+
+
+@pytest.mark.parametrize(("turns", "others", "spread"), [(2, 4, SPREADS[0]), (9, 0, SPREADS[1])])
+def test_finer_boundaries_have_cosines_of_a_narrower_spread(turns, others, spread):
+    rows, new = waves(1500, turns, 0, others), waves(1500, turns, 1, others)
+    found = fit_cosines(rows, SPREADS)
+    one_by_one = [fit_cosines(rows, (each,)) for each in SPREADS]
+    losses = [tempered_loss(left_out, rows.log_prior, rows.codes, rows.weight)[0] for _, left_out in one_by_one]
+    whole = one_by_one[0][0].spread
+    assert found[0].spread == pytest.approx(SPREADS[np.argmin(losses)] * whole) == pytest.approx(spread * whole)
+    right = [np.mean(each.evidence(new.batch).argmax(axis=1) == new.codes) for each, _ in one_by_one]
+    assert np.argmax(right) == np.argmin(losses)
+    assert spread in try_cosines(rows).spreads
+
+
+def test_an_expert_of_fewer_rows_hands_on_its_spread_and_the_number_of_its_cosines():
+    rows = waves(600, 9)
+    before, _ = CosineExpert.fit(*rows.arguments, spread=SPREADS[1], most=128)
+    after, _ = CosineExpert.fit(*waves(900, 9, 1).arguments, near=before)
+    assert after.coef.shape == before.coef.shape == (2, 128)
+    assert after.spread == pytest.approx(before.spread, rel=0.1)
+    twice, _ = CosineExpert.fit(*rows.arguments, near=before, most=256)
+    assert twice.coef.shape == (2, 256)
+    assert twice.spread == before.spread
+
+
+def search_of(rows):
+    """A search whose pool has all rows, and its first member: chance."""
+    log_prior = np.tile(np.diff(rows.log_prior), (1, len(rows.codes)))
+    pool = Pool(rows.codes, rows.weight, log_prior)
+    chance = Member("naive", log_prior, np.zeros(0), np.zeros(0))
+    return ExpertSearch(dict.fromkeys(KINDS), pool, np.arange(len(rows.codes))), chance
+
+
+def test_cosines_are_tried_before_all_are_fitted(monkeypatch):
+    rows = waves(900, 2)
+    search, chance = search_of(rows)
+    members, tried = search.fit(rows)
+    assert "CosineExpert" not in [each.name for each in members]
+    assert tried.expert.coef.shape[1] < COSINES
+    (found,) = search.cosines(rows, tried, [chance])
+    assert found.expert[0].coef.shape[1] == COSINES
+    known = replace(found, name="naive")  # beside what says the same, few cosines promise nothing
+    monkeypatch.setattr("suffice.model.expert_search.fit_cosines", None)
+    assert search.cosines(rows, tried, [known]) == []
+
+
+def test_twice_as_many_cosines_are_fitted_where_they_gain():
+    for turns, cosines in ((2, COSINES), (14, 2 * COSINES)):
+        rows = waves(2500, turns)
+        search, chance = search_of(rows)
+        (found,) = search.cosines(rows, search.fit(rows)[1], [chance])
+        assert found.expert[0].coef.shape[1] == cosines
 
 
 def test_no_expert_is_made_of_one_class_or_no_features():

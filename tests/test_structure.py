@@ -20,8 +20,8 @@ from suffice.families.pair_plan import CodedColumn, PairPlan, plan_pairs
 from suffice.families.product import Block
 from suffice.model.exponents import LogLinear
 from suffice.model.pair_evidence import PairEvidence
+from suffice.model.pool import Member, PairPlaces, Pool
 from suffice.model.structure import Structure
-from suffice.model.structure_fit import Member, PairPlaces, Pool
 
 STRUCTURES = ("columns", "pairs", "pool")
 

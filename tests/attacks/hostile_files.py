@@ -50,7 +50,7 @@ from suffice.families.product import Block, Product
 from suffice.model import storage
 from suffice.model.calibration import Calibration
 from suffice.model.class_conditionals import conditionals
-from suffice.model.experts import fit_experts
+from suffice.model.experts import ExpertRows, fit_experts
 from suffice.model.predictor import Saved
 from suffice.model.structure import Structure
 from suffice.text import TextClassifier
@@ -190,7 +190,8 @@ def _structures() -> Iterator[Specimen]:
         assert isinstance(pool, Structure)
         kept = learned.family.kept_rows(learned.statistics.statistic)
         rows = learned.family.read(kept.rows)
-        found = fit_experts(learned.family.blocks, rows, kept.codes, kept.weight, 2, learned.model.log_prior)
+        of = learned.family.blocks, rows, kept.codes, kept.weight, 2, learned.model.log_prior
+        found = fit_experts(ExpertRows.of(*of))
         experts = tuple(expert for expert, _ in found)
         learned._decide(calibrations={"pool": replace(pool, experts=experts, weights=np.full(len(experts), 0.1))})
         yield Specimen(f"structure of {keep} rows", saved(model), table)

@@ -21,12 +21,16 @@ from suffice.core.validation import Held
 from suffice.formulas import Cosines, Term
 from suffice.model.column_scores import feature_formulas
 from suffice.model.features import CategoryFeatures, Features, NumberFeatures
-from suffice.model.ridge_scatter import FittedRows, RidgeScatter, can_learn
+from suffice.model.ridge_scatter import SHRINKAGES, FittedRows, RidgeScatter, can_learn, shrinkages_near
 from suffice.model.storage import storable
 
-COSINES = 512
+COSINES = 512  # or twice as many
 FEWEST, ENTRIES = 64, 1 << 15  # with many classes there are fewer, so that classes × cosines stay below the latter
-NARROWEST, WIDEST = 0.3, 3.0  # widths of the kernels that the cosines mix, relative to the spread of the features
+NARROWEST, WIDEST = 0.3, 3.0  # widths of the kernels that the cosines mix, relative to the spread
+SPREADS = (
+    1.0,
+    1.0 / 3.0,
+)  # that are tried, as shares of that of the features: narrower kernels follow finer boundaries
 ALL_COLUMNS = "cosines of all columns"  # the title of their formula
 SEED = 20060  # of the frequencies, which are the same for all tables
 LANES = 16  # the kernel computes so many cosines at a time
@@ -39,9 +43,10 @@ class CosineExpert:
     """E_k(x) = intercept_k + coef_k · z(x),   z(x) = √(2/D) cos 2π(ω φ(x) / spread + phase).
 
     A linear discriminant, as `ridge_scatter` has it, of D cosines. φ are ranks of numbers and indicators of categories,
-    and `spread` is the root of the mean of |φ|². The frequencies ω depend on nothing but how many features and cosines
-    there are (random Fourier features; Rahimi and Recht, 2007): they are Gaussian, of widths from 0.3 to 3, so that the
-    cosines mix wide and narrow kernels. `shrinkage` is λ, by exact leave-one-out.
+    and `spread` is the root of the mean of |φ|², or a third of it. The frequencies ω depend on nothing but how many
+    features and cosines there are (random Fourier features; Rahimi and Recht, 2007): they are Gaussian, of widths from
+    0.3 to 3, so that the cosines mix wide and narrow kernels. `shrinkage` is λ. It and the spread are found by exact
+    leave-one-out.
     """
 
     features: Features
@@ -62,32 +67,41 @@ class CosineExpert:
         classes: int,
         log_prior: Array,
         near: CosineExpert | None = None,
+        spread: float = 1.0,
+        most: int | None = None,
+        shrinkages: Sequence[float] = SHRINKAGES,
     ) -> tuple[CosineExpert, Array] | None:
         """Fit on rows, and return the evidence of each without it too, (rows, classes); None if nothing can be learned.
 
-        `log_prior` (classes,) or (rows, classes) is what the evidence is judged together with; see `fit_experts`. The
-        shrinkage is looked for next to that of `near`, the expert of fewer rows.
+        `log_prior` (classes,) or (rows, classes) is what the evidence is judged together with; see `ExpertRows`. There
+        are `most` cosines, fewer if there are many classes; `spread` is a share of that of the features. Both are taken
+        from `near`, an expert of fewer rows or cosines, and `shrinkages` are those next to that of it.
         """
         features = features.only("ranks", "categories")
         if not can_learn(codes, weight, features.size):
             return None
-        spread = _spread(features, batch, weight)
-        if not spread > 0:
+        whole = _spread(features, batch, weight)
+        if not whole > 0:
             return None
-        cosines = int(np.clip(ENTRIES // classes, FEWEST, COSINES)) // LANES * LANES
+        if near is not None:
+            spread = min(SPREADS, key=lambda each: abs(np.log(near.spread / (each * whole))))
+        spread *= whole
+        if most is None:
+            most = COSINES if near is None else near.coef.shape[1]
+        cosines = int(np.clip(ENTRIES // classes, FEWEST, most)) // LANES * LANES
         own = CosineFeatures(features, spread, cosines).matrix(batch)
         scatter = RidgeScatter.of(own, codes, weight, classes)
-        shrinkage, linear, left_out = scatter.fit(
-            own, codes, weight, log_prior, None if near is None else near.shrinkage
-        )
+        if near is not None:
+            shrinkages = shrinkages_near(near.shrinkage)
+        shrinkage, linear, left_out = scatter.fit(own, codes, weight, log_prior, shrinkages)
         return cls(features, spread, *linear, shrinkage), left_out
 
     def check_agreement(self) -> None:
         """Raise an error if there are no features, or more cosines than are ever made."""
         if not self.features.size:
             raise MismatchError("features must be of at least one column")
-        if not 0 < self.coef.shape[1] <= COSINES or self.coef.shape[1] % LANES:
-            raise MismatchError(f"coef must be of {LANES} to {COSINES} cosines, found {self.coef.shape[1]}")
+        if not 0 < self.coef.shape[1] <= 2 * COSINES or self.coef.shape[1] % LANES:
+            raise MismatchError(f"coef must be of {LANES} to {2 * COSINES} cosines, found {self.coef.shape[1]}")
 
     @cached_property
     def _cosines(self) -> CosineFeatures:

@@ -10,8 +10,9 @@ share, if the expert were right about the columns; it is meant to be tempered an
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -19,75 +20,128 @@ from suffice.core.arrays import Array, Codes
 from suffice.core.parallel import in_threads
 from suffice.core.statistics import Batch
 from suffice.families.product import Block
-from suffice.model.cosine_expert import ALL_COLUMNS, CosineExpert
+from suffice.model.cosine_expert import ALL_COLUMNS, COSINES, SPREADS, CosineExpert
 from suffice.model.exponents import folds_of
 from suffice.model.features import Features
 from suffice.model.linear_expert import LEVEL, LinearExpert
 from suffice.model.quadratic_expert import QuadraticExpert, most_apart, numbers_of
+from suffice.model.ridge_scatter import SHRINKAGES
+from suffice.model.tempered_loss import tempered_loss
 
 Expert: TypeAlias = LinearExpert | QuadraticExpert | CosineExpert
 ROWS_TO_CHOOSE = 20  # for each column: of more, columns that were chosen by all rows hardly look too good
+TRIED_ROWS, TRIED_COSINES = 4096, 256  # that show whether cosines are worth fitting, and with which spread
+BEHIND = 0.01  # the log-loss by which few cosines of the better spread may be behind: narrow kernels need more of them
 UNTOLD = (LEVEL, ALL_COLUMNS)  # the titles of formulas of all columns together: no column tells what they say
 EXPERTS: tuple[type[Expert], ...] = (LinearExpert, QuadraticExpert, CosineExpert)
 
 
-def fit_experts(
-    blocks: Sequence[Block],
-    batch: Batch,
-    codes: Codes,
-    weight: Array,
-    classes: int,
-    log_prior: Array,
-    near: Mapping[type[Expert], Expert | None] | None = None,
-) -> list[tuple[Expert, Array]]:
-    """Fit all experts that can be fitted on rows, and return each with the evidence of rows left out, (rows, classes).
-
-    With `near`, only those of its kinds are fitted. What they choose is looked for next to that of fewer rows.
+@dataclass(frozen=True, eq=False)
+class ExpertRows:
+    """The rows that experts are fitted on.
 
     `log_prior` is (classes,), or (rows, classes) if it is that of each row left out. If it has fewer rows, it is of the
     first, and only these are left out.
     """
-    features = Features.fit(blocks, batch, weight)
 
-    def fitted(expert: type[Expert]) -> tuple[Expert, Array] | None:
-        rows = features, batch, codes, weight, classes, log_prior
-        known = None if near is None else near[expert]
-        if isinstance(known, (LinearExpert, CosineExpert)):
-            next_to: tuple[Expert, Array] | None = type(known).fit(*rows, known)  # type: ignore[arg-type]  # of one type
+    features: Features
+    batch: Batch
+    codes: Codes
+    weight: Array
+    classes: int
+    log_prior: Array
+
+    @classmethod
+    def of(
+        cls, blocks: Sequence[Block], batch: Batch, codes: Codes, weight: Array, classes: int, log_prior: Array
+    ) -> ExpertRows:
+        """Settle the features of the rows."""
+        return cls(Features.fit(blocks, batch, weight), batch, codes, weight, classes, log_prior)
+
+    @property
+    def arguments(self) -> tuple[Features, Batch, Codes, Array, int, Array]:
+        """What `fit` of every expert takes."""
+        return self.features, self.batch, self.codes, self.weight, self.classes, self.log_prior
+
+    def first(self, n: int) -> ExpertRows:
+        """Return the first rows, with the features of all."""
+        log_prior = self.log_prior[:n] if self.log_prior.ndim == 2 else self.log_prior
+        return replace(self, batch=self.batch[:n], codes=self.codes[:n], weight=self.weight[:n], log_prior=log_prior)
+
+    def log_loss(self, left_out: Array) -> float:
+        """Return the log-loss of evidence of the first rows, each left out."""
+        n = len(left_out)
+        log_prior = self.log_prior[:n] if self.log_prior.ndim == 2 else self.log_prior
+        return tempered_loss(left_out, log_prior, self.codes[:n], self.weight[:n])[0]
+
+
+class Tried(NamedTuple):
+    """An expert of few cosines and few rows, the evidence of these left out, and the spreads that may be the best."""
+
+    expert: CosineExpert
+    left_out: Array
+    spreads: tuple[float, ...]
+
+
+def fit_experts(
+    rows: ExpertRows, near: Mapping[type[Expert], Expert | None] | Iterable[type[Expert]] = EXPERTS
+) -> list[tuple[Expert, Array]]:
+    """Fit experts of some kinds; return each that can be fitted, and the evidence of rows left out, (rows, classes).
+
+    With `near`, what they choose is looked for next to that of fewer rows.
+    """
+    known = near if isinstance(near, Mapping) else dict.fromkeys(near)
+
+    def fitted(kind: type[Expert]) -> tuple[Expert, Array] | None:
+        expert = known[kind]
+        if isinstance(expert, (LinearExpert, CosineExpert)):
+            next_to: tuple[Expert, Array] | None = type(expert).fit(*rows.arguments, expert)  # type: ignore[arg-type]  # of one type
             return next_to
-        found = expert.fit(*rows)
+        if kind is CosineExpert:
+            return fit_cosines(rows, SPREADS)
+        found = kind.fit(*rows.arguments)
         if found is None or not isinstance(found[0], QuadraticExpert):
             return found
-        quadratic, left_out = found[0], found[1]
-        return quadratic, _chosen_by_others(quadratic, left_out, features, batch, codes, weight, classes, log_prior)
+        return found[0], _chosen_by_others(found[0], found[1], rows)
 
-    kinds = EXPERTS if near is None else tuple(near)
-    return [found for found in in_threads(fitted, kinds, batch.n * features.size) if found is not None]
+    found = in_threads(fitted, known, rows.batch.n * rows.features.size)
+    return [each for each in found if each is not None]
 
 
-def _chosen_by_others(
-    expert: QuadraticExpert,
-    left_out: Array,
-    features: Features,
-    batch: Batch,
-    codes: Codes,
-    weight: Array,
-    classes: int,
-    log_prior: Array,
-) -> Array:
+def fit_cosines(
+    rows: ExpertRows, spreads: Iterable[float], most: int = COSINES, shrinkages: Sequence[float] = SHRINKAGES
+) -> tuple[CosineExpert, Array] | None:
+    """Fit cosines of the spread that has the least log-loss of rows left out."""
+    found = [CosineExpert.fit(*rows.arguments, spread=spread, most=most, shrinkages=shrinkages) for spread in spreads]
+    return min((each for each in found if each is not None), key=lambda each: rows.log_loss(each[1]), default=None)
+
+
+def try_cosines(rows: ExpertRows) -> Tried | None:
+    """Fit few cosines on few rows: a tenth of the work shows whether all are worth fitting, and with which spreads."""
+    first = rows.first(TRIED_ROWS)
+    found = [(spread, fit_cosines(first, (spread,), TRIED_COSINES, SHRINKAGES[1::2])) for spread in SPREADS]
+    each = [(first.log_loss(fitted[1]), spread, fitted) for spread, fitted in found if fitted is not None]
+    if not each:
+        return None
+    loss, _, best = min(each, key=lambda one: one[0])
+    return Tried(*best, tuple(spread for own, spread, _ in each if own <= loss + BEHIND))
+
+
+def _chosen_by_others(expert: QuadraticExpert, left_out: Array, rows: ExpertRows) -> Array:
     """Let the other folds choose for each fold the columns of an expert that takes some of many.
 
     Of many columns some differ between the classes by chance, and the rows that chose these would show the expert as
     too good. Many rows are not deceived so.
     """
-    numbers = numbers_of(features)
+    _, batch, codes, weight, classes, _ = rows.arguments
+    numbers = numbers_of(rows.features)
     if numbers.size == expert.features.size or batch.n >= ROWS_TO_CHOOSE * numbers.size:
         return left_out
     z, out = numbers.matrix(batch), left_out.copy()
     for fold in folds_of(len(left_out)):
         others = np.r_[: fold.start, fold.stop : batch.n]
         best = most_apart(z[others], codes[others], weight[others], classes)
-        found = QuadraticExpert.fit(numbers.of(best), batch, codes, weight, classes, log_prior)
+        found = QuadraticExpert.fit(numbers.of(best), *rows.arguments[1:])
         if found is not None:
             out[fold] = found[1][fold]
     return out

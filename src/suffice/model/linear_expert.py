@@ -17,7 +17,7 @@ from suffice.core.validation import Held
 from suffice.formulas import Constant, Formula, Term, total, unless_missing
 from suffice.model.column_scores import CategoryTable, Pieces, column_scores
 from suffice.model.features import Features, NumberFeatures
-from suffice.model.ridge_scatter import FittedRows, RidgeScatter, can_learn
+from suffice.model.ridge_scatter import SHRINKAGES, FittedRows, RidgeScatter, can_learn, shrinkages_near
 from suffice.model.storage import storable
 
 LEVEL = "level of the linear expert"  # the title of what no column tells
@@ -54,7 +54,7 @@ class LinearExpert:
     ) -> tuple[LinearExpert, Array] | None:
         """Fit on rows, and return the evidence of each without it too, (rows, classes); None if nothing can be learned.
 
-        `log_prior` (classes,) or (rows, classes) is what the evidence is judged together with; see `fit_experts`. The
+        `log_prior` (classes,) or (rows, classes) is what the evidence is judged together with; see `ExpertRows`. The
         shrinkage is looked for next to that of `near`, the expert of fewer rows.
         """
         if not can_learn(codes, weight, features.size):
@@ -63,9 +63,8 @@ class LinearExpert:
         if near is not None:
             own = own.astype(np.float32)  # as those of cosines always are
         scatter = RidgeScatter.of(own, codes, weight, classes)
-        shrinkage, linear, left_out = scatter.fit(
-            own, codes, weight, log_prior, None if near is None else near.shrinkage
-        )
+        shrinkages = SHRINKAGES if near is None else shrinkages_near(near.shrinkage)
+        shrinkage, linear, left_out = scatter.fit(own, codes, weight, log_prior, shrinkages)
         return cls(features, *linear, scatter.drawn + scatter.origin, shrinkage), left_out
 
     def __getstate__(self) -> dict[str, Any]:

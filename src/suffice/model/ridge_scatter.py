@@ -104,15 +104,15 @@ class RidgeScatter:
         codes: Codes,
         weight: Array,
         log_prior: Array,
-        near: float | None = None,
+        shrinkages: Sequence[float] = SHRINKAGES,
     ) -> tuple[float, tuple[Array, Array], Array]:
         """Choose λ; return it, coefficients and intercepts, and the evidence of each row without it, (rows, classes).
 
         `own` is x − c_y of the rows. λ has the least log-loss of evidence of some rows that are left out, with an
-        exponent for each λ: of all of them, or of those next to one that was found before, `near`. Kept rows come in
-        the order of their hashes, so the first are a random sample. Only rows of which `log_prior` is are left out.
+        exponent for each λ. Kept rows come in the order of their hashes, so the first are a random sample. Only rows of
+        which `log_prior` is are left out.
         """
-        axes, shrinkages = Axes.of(self, own, weight), SHRINKAGES if near is None else shrinkages_near(near)
+        axes = Axes.of(self, own, weight)
         n = len(log_prior) if log_prior.ndim == 2 else len(codes)
         judges = slice(min(n, int(np.clip(ENTRIES // len(self.mean), FEWEST, JUDGES))))
         prior = log_prior[judges] if log_prior.ndim == 2 else log_prior
