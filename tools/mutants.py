@@ -93,7 +93,8 @@ AREAS = {
     "model/calibration": Area(("model/calibration.py",), 40, ("calibration", "decisions")),
     "model/joint": Area(("model/joint.py",), 40, ("joint", "families", "leave_one_out", "naive_bayes", "questions")),
     "model/structure": Area(
-        tuple(f"model/{name}.py" for name in ("structure", "structure_fit", "pool", "expert_search", "structure_formulas", "planning"))
+        tuple(f"model/{name}.py" for name in ("structure", "structure_fit", "structure_formulas", "planning"))
+        + tuple(f"model/{name}.py" for name in ("pool", "expert_search"))
         + tuple(f"model/{name}.py" for name in ("pair_evidence", "exponents", "features", "column_scores"))
         + tuple(f"model/{name}.py" for name in ("experts", "linear_expert", "quadratic_expert", "cosine_expert"))
         + ("model/ridge_scatter.py", "model/tempered_loss.py"),
