@@ -52,7 +52,8 @@ LEAST = 0.05  # of a posterior, where the weight is chosen: smaller parts of a r
 TINY = 1e-9  # the same where the weight is given
 AT_ONCE = 1 << 14  # rows that are divided at a time
 JUDGES = 3000  # labelled rows that the weight is chosen by, at most
-FOLDS = 3  # in which they are left out
+FOLDS = 3  # in which they are left out,
+FEW, MORE_FOLDS = 300, 10  # and of so few: without a third of them, labels would teach less than they do
 CALIBRATIONS = 10  # each without some of the scores of rows left out, which it judges
 
 
@@ -192,14 +193,14 @@ class _Fold:
 
 
 def folds_of(learned: Learned, judges: KeptRows) -> list[_Fold]:
-    """Leave labelled rows out in `FOLDS` parts, each with rows of every class; the only row of a class stays."""
+    """Leave labelled rows out in parts, each with rows of every class; the only row of a class stays."""
     read = learned.family.read(judges.rows)
-    place = np.zeros(len(judges.codes), dtype=np.int64)
+    place, folds = np.zeros(len(judges.codes), dtype=np.int64), MORE_FOLDS if len(judges.codes) <= FEW else FOLDS
     for k in range(len(learned.labels)):
         own = np.flatnonzero(judges.codes == k)
-        place[own] = np.arange(len(own)) % FOLDS if len(own) > 1 else -1
+        place[own] = np.arange(len(own)) % folds if len(own) > 1 else -1
     out = []
-    for fold in range(FOLDS):
+    for fold in range(folds):
         own = np.flatnonzero(place == fold)
         if len(own):
             labels = learned.labels[judges.codes[own]]
