@@ -20,7 +20,7 @@ from attacks.targets import estimator_classes, rows_for
 from attacks.targets import make as attacked
 from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from suffice.errors import ImpossibleRowWarning, InvalidDataError, InvalidOptionError, MismatchError
-from suffice.estimators.changing import Held
+from suffice.estimators.window import Held
 from suffice.naive_bayes import (
     BernoulliNB,
     CategoricalNB,

@@ -506,7 +506,10 @@ def test_compare_draws_learning_curves_of_both_kinds(suffice):
     assert (
         "expected one of accuracy" in suffice("compare", "iris.csv", *options, "--plot", "c.svg", "--metric", "x").err
     )
-    assert "is not known for a picture" in suffice("compare", "iris.csv", *options, "--plot", "curves.xyz").err
+    assert (
+        "a picture ends in .png, .svg, .pdf, found curves.xyz"
+        in suffice("compare", "iris.csv", *options, "--plot", "curves.xyz").err
+    )
 
 
 # ------------------------------------------------------------------------------------------------ the algebra

@@ -12,6 +12,7 @@ import suffice as sf
 from attacks.hostile_files import assembled, taken_apart
 from suffice import BayesClassifier, TextClassifier
 from suffice.families import Family
+from suffice.families.automatic_text import AutomaticText
 from suffice.families.choose import Automatic, Chosen
 from suffice.families.text import Text
 from suffice.model.calibration import Calibration
@@ -36,6 +37,8 @@ MODELS = {
     "table, smoothing chosen": (BayesClassifier(smoothing="auto", missing="informative", calibrate="classes"), TABLE),
     "table with text": (BayesClassifier({"text": "text", "noise": None}), TABLE | {"text": TEXTS}),
     "table with tuned text": (BayesClassifier({"text": Text(event="auto", ngrams=(1, 2))}), TABLE | {"text": TEXTS}),
+    "table with found text": (BayesClassifier(), TABLE | {"text": TEXTS}),
+    "table with text of 0.2": (BayesClassifier({"text": AutomaticText(0.5)}), TABLE | {"text": TEXTS}),
     "text": (TextClassifier(), TEXTS),
     "text of three sizes": (TextClassifier(ngrams=(1, 3), calibrate="classes"), TEXTS),
     "text of one event model": (TextClassifier(event="multinomial"), TEXTS),

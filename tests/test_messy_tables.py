@@ -356,15 +356,47 @@ def test_distinct_strings_of_several_words_are_texts_from_31_characters_on(lengt
     assert rows_of(clf)["note"][0] == family
 
 
-def test_words_of_a_text_are_smoothed_by_one_where_smoothing_is_chosen():
-    table, rng = unnamed_rows()
+def notes_of(labels, rng):
+    """Texts whose words differ by the label."""
     words = np.array([f"word{i}" for i in range(30)])
-    notes = [" ".join(rng.choice(words[10 * each : 10 * each + 20], 8)) for each in table["y"]]
+    return [" ".join(rng.choice(words[10 * each : 10 * each + 20], 8)) for each in labels]
+
+
+def test_words_of_a_text_have_a_smoothing_of_their_own():
+    table, rng = unnamed_rows()
+    notes = notes_of(table["y"], rng)
     auto, one = (
         sf.BayesClassifier(smoothing=smoothing, structure="naive", calibrate=False).fit({"note": notes}, table["y"])
         for smoothing in ("auto", 1.0)
     )
     assert_array_equal(auto.predict_proba({"note": notes}), one.predict_proba({"note": notes}))
+
+
+def test_a_text_of_a_table_says_what_a_text_classifier_says():
+    table, rng = unnamed_rows()
+    notes = notes_of(table["y"], rng)
+    clf = sf.BayesClassifier(structure="naive").fit({"note": notes}, table["y"])
+    assert rows_of(clf)["note"][:2] == ["text", "yes"]
+    texts = sf.TextClassifier(ngrams=(1, 1), keep=2000).fit(notes, table["y"])
+    evidence, expected = (each._learned.model.relative_log_conditional for each in (clf, texts))
+    assert_allclose(evidence(as_frame({"note": notes})), expected(notes), rtol=1e-9, atol=1e-9)
+    # Scores of classes are no densities; that of the table is one, of the same words.
+    assert_allclose(clf.score_samples({"note": notes}), texts.score_samples(notes), rtol=1e-9)
+    assert 1 <= clf.outliers({"note": notes}, rate=0.01).sum() <= 8
+
+
+@pytest.mark.parametrize("rows", [1, 12, 49])
+def test_few_sentences_are_texts_and_few_short_strings_are_not(rows):
+    rng = np.random.default_rng(0)
+    y = np.arange(max(rows, 2)) % 2
+    table = {
+        "note": notes_of(y, rng),
+        "name": [f"name {i}" for i in y],
+        "way": ["a road that is the same for all"] * len(y),
+    }
+    clf = sf.BayesClassifier(structure="naive").fit(table, y)
+    families = [family for family, *_ in rows_of(clf).values()]
+    assert families == ["text", "categorical", "categorical"]
 
 
 def test_texts_that_tell_nothing_do_not_vote():

@@ -270,6 +270,23 @@ def test_files_are_watched(clf, tmp_path, capsys):
     assert "height" in {alarm["what"] for alarm in alarms}
 
 
+def test_files_are_compared_with_rows_of_another_file(clf, tmp_path, capsys):
+    clf.save(tmp_path / "m.suffice")
+    model, moved, before = str(tmp_path / "m.suffice"), tmp_path / "moved.jsonl", tmp_path / "before.jsonl"
+    write(moved, table(300, 1, height=3.0))
+    write(before, table(300, 2, height=3.0))
+    assert run(["watch", model, str(moved)]) == 1
+    for more in ([], ["-t", "y"]):
+        assert run(["watch", model, str(moved), "--reference", str(before), *more]) == 0
+    unlabelled = tmp_path / "unlabelled.jsonl"
+    write(unlabelled, table(300, 2, height=3.0))
+    unlabelled.write_text(unlabelled.read_text().replace('"y"', '"label"'))
+    capsys.readouterr()
+    assert run(["watch", model, str(moved), "--reference", str(unlabelled), "-t", "y"]) == 0
+    assert run(["watch", model, str(moved), "--reference", str(before), "--no-kept"]) == 2
+    assert "--reference" in capsys.readouterr().err
+
+
 def test_a_file_that_grows_is_followed(clf, tmp_path, capsys, monkeypatch):
     clf.save(tmp_path / "m.suffice")
     path = tmp_path / "grows.jsonl"

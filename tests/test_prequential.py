@@ -107,6 +107,21 @@ def test_a_stream_is_answered_line_by_line_and_learned(monkeypatch, capsys, tmp_
     assert sum(answers[0]["probabilities"].values()) == pytest.approx(1, abs=1e-5)
 
 
+def test_how_well_a_stream_goes_is_shown_and_drawn(monkeypatch, capsys, tmp_path):
+    pytest.importorskip("matplotlib")
+    picture = tmp_path / "days.png"
+    options = ["-t", "out", "--structure", "naive", "--every", "40", "--plot", str(picture)]
+    answers, said = streamed(monkeypatch, capsys, LINES + '{"sky": "sun"}\n', *options)
+    expected = sf.prequential(sf.BayesClassifier(structure="naive"), DAYS, "out", every=40)
+    assert str(expected.table()) in said
+    right = sum(each.get("label") == each["prediction"] for each in answers)
+    assert f"121 rows, 120 with a label, of which {right} " in said
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    picture.unlink()
+    streamed(monkeypatch, capsys, '{"sky": "sun"}\n', "-t", "out", "--plot", str(picture))
+    assert not picture.exists()  # there was no label
+
+
 def test_rows_without_a_label_are_answered_and_not_learned(monkeypatch, capsys):
     answers, said = streamed(monkeypatch, capsys, LINES + '{"sky": "sun"}\n{"sky": "sun", "out": null}\n', "-t", "out")
     assert "label" not in answers[-1]
@@ -165,6 +180,12 @@ def test_a_stream_that_fades_goes_on_from_its_file(monkeypatch, capsys, tmp_path
     [
         (LINES, [], "--target"),
         (LINES, ["-t", "out", "--model", "none.suffice", "--window", "3"], "--model: options of a new model"),
+        (LINES, ["-t", "out", "--model", "none.suffice", "--structure", "naive"], "--model: options of a new model"),
+        (LINES, ["-t", "out", "--structure", "tree"], "--structure: expected one of"),
+        (LINES, ["-t", "out", "--structure", "naive", "--text"], "--structure is for tables"),
+        (LINES, ["-t", "out", "--plot", "a.gif"], "--plot: a picture ends in .png, .svg, .pdf, found a.gif"),
+        (LINES, ["-t", "out", "--plot", "there/a.png"], "there"),
+        (LINES, ["-t", "out", "--output", "there/a.suffice"], "there"),
         (LINES, ["-t", "out", "--half-life", "3", "--window", "3"], "one of the two"),
         (LINES, ["-t", "out", "--time", "degrees"], "--time"),
         (LINES, ["-t", "out", "--window", "2.5"], "integer"),
@@ -181,5 +202,6 @@ def test_a_stream_that_fades_goes_on_from_its_file(monkeypatch, capsys, tmp_path
 )
 def test_what_is_wrong_with_a_stream_is_said(monkeypatch, capsys, tmp_path, text, arguments, why):
     monkeypatch.chdir(tmp_path)
-    _, said = streamed(monkeypatch, capsys, text, *arguments, code=2)
+    answers, said = streamed(monkeypatch, capsys, text, *arguments, code=2)
     assert why in said
+    assert not answers or text != LINES  # options are checked before any row is read

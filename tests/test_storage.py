@@ -138,6 +138,7 @@ OPTIONS = [
     FoundColumn("z", "x", "sum", (2.0, 1.5)),
     ColumnReading("paid on", "paid on month", "month", "%d.%m.%Y"),
     AutomaticText(0.5),
+    AutomaticText(event="auto"),
     sf.Beta(0.5, np.array([1.0, 2.0, 3.0])),
     sf.Dirichlet(2),
     sf.Dirichlet(np.float32(0.1)),

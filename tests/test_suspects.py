@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 import suffice as sf
+from suffice.cli.program import run
 from suffice.core.errors import InvalidDataError, InvalidOptionError, MismatchError, NotPartError
 from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from suffice.model.suspects import find_suspects
@@ -168,6 +169,31 @@ def test_evidence_takes_a_class_for_each_row():
         model.evidence(X[:3], np.array(["a", "b"]))
     with pytest.raises(MismatchError, match="No class"):
         model.evidence(X[:3], np.array(["a", "b", "z"]))
+
+
+def test_rows_without_a_label_are_passed_over(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    truth = np.where(np.arange(90) % 2, "u", "v").astype(object)
+    x = {"a": rng.normal(size=90) + 6.0 * (truth == "u")}
+    labels = truth.copy()
+    labels[40] = "u"  # wrong
+    labels[::3] = None
+    known = np.flatnonzero([each is not None for each in labels])
+    few, said = {"a": x["a"][known]}, labels[known]
+    clf = sf.BayesClassifier(structure="naive").fit(few, said)
+    expected, found = clf.suspects(few, said), clf.suspects(x, labels)
+    assert expected.rows.tolist() == [known.tolist().index(40)]
+    assert found.rows.tolist() == [40]
+    assert (found.checked, found.rate, found.wrong.tolist()) == (60, expected.rate, expected.wrong.tolist())
+    named = clf.suspects({**x, "y": labels, "n": np.ones(90)}, "y", "n")
+    assert named.rows.tolist() == [40]
+    clf.save(tmp_path / "m.suffice")
+    rows = zip(x["a"], labels, strict=True)
+    (tmp_path / "a.csv").write_text("a,y\n" + "".join(f"{a},{'' if y is None else y}\n" for a, y in rows))
+    model, data, out = (str(tmp_path / name) for name in ("m.suffice", "a.csv", "out.csv"))
+    assert run(["suspects", model, data, "-o", out]) == 0
+    assert "1 of 60 labels are suspect" in capsys.readouterr().out
+    assert (tmp_path / "out.csv").read_text().splitlines()[1].startswith("40,")
 
 
 def test_what_cannot_be_judged_is_refused():

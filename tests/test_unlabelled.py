@@ -248,6 +248,72 @@ def test_what_cannot_be_learned_is_refused_and_changes_nothing(tmp_path):
         _ = model.unlabelled_
 
 
+def test_columns_are_what_all_rows_show_and_few_labels_of_texts_in_a_table_learn():
+    rng = np.random.default_rng(3)
+    n, known = 600, 12
+    truth = np.array(["a", "b"])[np.arange(n) % 2]
+    words = np.array([f"word{i}" for i in range(300)])
+    notes = [" ".join(rng.choice(words[100 * k : 100 * k + 200], 12)) for k in np.arange(n) % 2]
+    rows = pa.table({"note": notes, "number": rng.normal(size=n), "code": [f"{i:05d}x" for i in range(n)]})
+    labels = truth.astype(object)
+    labels[known:] = None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LeftOutWarning)
+        few = sf.BayesClassifier().fit(rows[:known], truth[:known])
+        every = sf.BayesClassifier().fit(rows, labels, unlabelled="learn")
+        named = sf.BayesClassifier().fit(
+            rows.append_column("y", pa.array(labels.tolist(), pa.string())), "y", unlabelled="learn"
+        )
+    shown = dict(zip(every.schema_.rows, every.schema_.values.tolist(), strict=True))
+    assert shown["note"][:2] == ["text", "yes"]
+    assert shown["code"][1] == "left out"  # it names the rows, which twelve of them cannot show
+    rest = rows[known:]
+    assert every.unlabelled_["weight"] > 0
+    assert every.score(rest, truth[known:]) > few.score(rest, truth[known:]) + 0.05
+    assert_array_equal(named.predict_proba(rest), every.predict_proba(rest))
+
+
+@pytest.mark.parametrize(
+    "truth", [np.arange(60) % 2, np.arange(60) % 2 == 1, np.where(np.arange(60) % 2, "u", "v"), np.arange(60) % 2 + 0.0]
+)
+def test_labels_among_which_some_are_none_are_what_they_are_without(truth):
+    x = np.random.default_rng(0).normal(size=(60, 2)) + 3.0 * (np.arange(60) % 2)[:, None]
+    labels = np.full(60, None, dtype=object)
+    labels[:30] = truth[:30]
+    expected = GaussianNB().fit(x[:30], truth[:30])
+    for options in ({"unlabelled": 0.5}, {"missing_labels": "drop"}):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", LeftOutWarning)
+            found = GaussianNB().fit(x, labels, **options)
+        assert_array_equal(found.classes_, expected.classes_)
+        assert found.classes_.dtype == expected.classes_.dtype
+
+
+def test_a_calibration_does_not_judge_the_rows_it_was_fitted_on():
+    class Fold:
+        def __init__(self, seed):
+            rng = np.random.default_rng(seed)
+            self.codes, self.weight = np.array([0, 1, 0, 1], dtype=np.int32), np.ones(4)
+            self.evidence = 3.0 * rng.normal(size=(4, 2))  # that tells nothing
+
+        def with_parts(self, parts, weight):
+            del parts, weight
+
+        def scores(self, learned):
+            del learned
+            return self.evidence.copy(), np.log([0.5, 0.5])
+
+    gains = []
+    for seed in range(20):
+        folds = [Fold(3 * seed + i) for i in range(3)]
+        losses, fitted = module._trial(folds, [None] * 3, 1.0, True)
+        whole = np.concatenate([each.evidence for each in folds])
+        codes = np.concatenate([each.codes for each in folds])
+        flattered = -fitted.log_posterior(whole, np.full((12, 2), np.log(0.5)))[np.arange(12), codes]
+        gains.append(losses.mean() - flattered.mean())
+    assert np.mean(gains) > 0.005
+
+
 def test_a_gain_below_its_standard_error_is_refused_also_in_the_shares_of_the_others():
     alone = np.array([1.0, 1.0, 1.0, 1.0])
     assert module.is_better(np.array([0.8, 0.9, 0.7, 0.8]), alone, np.ones(4))

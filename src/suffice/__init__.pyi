@@ -53,11 +53,12 @@ from .core.priors import Beta, ClassPrior, Dirichlet, Gamma, NormalInverseGamma,
 from .core.statistics import ByClass, Cells, Counts, Moments, Sample, Scatter, Statistic, Totals
 from .core.versions import show_versions
 from .engines.gpu import on_gpu
-from .estimators.changing import Fading, Window
 from .estimators.clustering import cluster
+from .estimators.fading import Fading
 from .estimators.monitor import Alarm, Monitor
 from .estimators.saving import load
 from .estimators.table_classifier import BayesClassifier
+from .estimators.window import Window
 from .families import (
     Bernoulli,
     Binned,

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Option
 
 from suffice.cli import options
-from suffice.cli.data_files import check_output, opened, written
+from suffice.cli.data_files import opened
+from suffice.cli.pictures import check_picture, write_picture
 from suffice.cli.terminal import counted, heading, number, progress, say, show_columns, show_json, show_table
 
 if TYPE_CHECKING:
     from suffice.model.evaluate import Evaluation
     from suffice.views.comparison import Comparison
 
-PICTURES = (".png", ".svg", ".pdf")
 WITH_NAMES = 6  # classes, up to which their names fit over the columns of a confusion matrix
 
 
@@ -148,7 +148,7 @@ def compare(
     if metric not in METRICS:
         raise options.invalid(f"--metric: expected one of {', '.join(METRICS)}; found {metric!r}")
     if plot is not None:
-        _check_plot(plot)
+        check_picture(plot, "--plot")
     wanted = _sizes(sizes)
     with opened(data, input_format, drop) as source:
         estimator = unfitted(source, target, None, families, smoothing, calibrate, structure=structure)
@@ -158,7 +158,7 @@ def compare(
     with progress("training") as shown:
         found = curves(estimator, table, target, sizes=wanted, repeats=repeats, random_state=seed, progress=shown)
     if plot is not None:
-        _draw(found, metric, plot)
+        write_picture(plot, lambda ax: found.plot(ax, metric=metric))
     if json:
         crossing = {name: found.crossing(name) for name in ("accuracy", "log_loss")}
         show_json({"models": found.names, "crossing": crossing, "repeats": found.to_arrow().to_pylist()})
@@ -175,25 +175,6 @@ def _sizes(given: str | None) -> list[int] | None:
         return [int(each) for each in given.split(",")]
     except ValueError:
         raise options.invalid(f"--sizes: expected integers, such as 20,50,100; found {given!r}") from None
-
-
-def _check_plot(path: str) -> None:
-    """Refuse a picture that cannot be drawn, before any model is trained."""
-    from suffice.views.plot.style import pyplot
-
-    check_output(path)
-    if not path.endswith(PICTURES):
-        raise options.invalid(f"--plot: the ending of {path} is not known for a picture: use {', '.join(PICTURES)}")
-    pyplot().switch_backend("agg")  # draws without a window; the error says how to install matplotlib
-
-
-def _draw(found: Comparison, metric: str, path: str) -> None:
-    from io import BytesIO
-
-    out = BytesIO()
-    found.plot(metric=metric).figure.canvas.print_figure(out, format=path.rpartition(".")[2])
-    with written(path) as file:
-        file.write(out.getvalue())
 
 
 def _show_curves(found: Comparison) -> None:

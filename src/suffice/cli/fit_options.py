@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from suffice.cli.options import listed
+from suffice.cli.options import check_structure, listed
 from suffice.core.errors import InvalidDataError, InvalidOptionError
 from suffice.core.frames import as_frame
 from suffice.engines.files import Files
@@ -12,8 +12,6 @@ from suffice.estimators.table_classifier import BayesClassifier
 from suffice.estimators.text_classifier import TextClassifier
 from suffice.families import named
 from suffice.families.text import Text
-
-STRUCTURES = ("auto", "naive", "columns", "pairs", "pool")
 
 
 def unfitted(
@@ -42,8 +40,7 @@ def unfitted(
         family = chosen.get(columns[0], "auto")
         if isinstance(family, Text) or (family == "auto" and _is_text(source, columns[0])):
             return TextClassifier(**options)
-    if structure not in STRUCTURES:
-        raise InvalidOptionError(f"--structure: expected one of {', '.join(STRUCTURES)}; found {structure!r}")
+    check_structure(structure)
     return BayesClassifier(chosen or "auto", limit=_parse_limit(limit), structure=structure, **options)  # type: ignore[arg-type]  # one of them
 
 

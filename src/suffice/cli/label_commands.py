@@ -36,12 +36,13 @@ def suspects(
     """Find labels that are probably wrong.
 
     Each row is judged by the model of all other rows. Shows the label, the class that the row looks like, the
-    probability that the label is wrong, and what speaks against it most. With -o, all suspects are written with the
-    columns of the data. The data are read into memory.
+    probability that the label is wrong, and what speaks against it most. Rows without a label are passed over. With
+    -o, all suspects are written with the columns of the data. The data are read into memory.
 
     Example:
       suffice suspects adult.suffice adult-train.parquet -o suspects.csv
     """
+    import numpy as np
     import pyarrow as pa
 
     from suffice.cli.model_files import Loaded, weights
@@ -53,8 +54,11 @@ def suspects(
         if weight is not None:
             source.check_column(weight, "of weights")
         table = pa.Table.from_batches(list(source.batches(shown=output is not None)), source.schema)
-    rows = found.predictor.read(found.rows(table, (named, weight)))
-    seen = found.predictor.suspects(rows, found.labels(table, named), weights(table, weight), rate, learned)
+    labelled = np.flatnonzero(table.column(named).is_valid().to_numpy())
+    known = table.take(labelled)
+    rows = found.predictor.read(found.rows(known, (named, weight)))
+    seen = found.predictor.suspects(rows, found.labels(known, named), weights(known, weight), rate, learned)
+    seen = seen.among(labelled)
     if output is not None:
         with table_writer(output, form) as writer:
             writer.write(_written(seen, table))

@@ -53,6 +53,7 @@ Unlabelled = Annotated[
         help="Learn from rows without a label too, with a weight that is chosen, or with this one.",
     ),
 ]
+STRUCTURES = ("auto", "naive", "columns", "pairs", "pool")
 Structure = Annotated[
     str, Option("--structure", help="How the evidence of a table is combined: auto, naive, columns, pairs or pool.")
 ]
@@ -85,6 +86,12 @@ def listed(given: Sequence[str] | None, known: Sequence[str] = ()) -> list[str]:
             parts = parts[name.count(",") + 1 :]
             out += [name.strip()] if name.strip() else []
     return out
+
+
+def check_structure(structure: str) -> None:
+    """Refuse a structure that there is not."""
+    if structure not in STRUCTURES:
+        raise invalid(f"--structure: expected one of {', '.join(STRUCTURES)}; found {structure!r}")
 
 
 def invalid(what: str) -> Exception:

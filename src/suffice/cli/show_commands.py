@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,9 +10,8 @@ from typer import Argument, Option
 
 from suffice.cli import options
 from suffice.cli.data_files import STDIN, check_output, opened, written
+from suffice.cli.pictures import check_picture, write_picture
 from suffice.cli.terminal import counted, heading, say, show_json, show_table
-
-PICTURES = (".png", ".svg", ".pdf")
 
 if TYPE_CHECKING:
     from suffice.cli.model_files import Loaded
@@ -196,27 +194,16 @@ def nomogram(
     from suffice.views.nomogram_scales import Nomogram
 
     if output is not None:
-        check_output(output, [], model)
-        if Path(output).suffix not in PICTURES:
-            raise options.invalid(f"--output: a picture ends in {', '.join(PICTURES)}, found {output}")
+        check_picture(output, "--output", model)
     found = Fitted.load(model)
     if label is not None and found.label(label) == found.label(against, "--against"):
         raise options.invalid(f"--against: {against} is the class that is compared: name another")
     shown = Nomogram.of(found.named, found.label(label), found.label(against, "--against"), found.names)
     if output is not None:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-
         from suffice.views.plot import NomogramDisplay
 
         display = NomogramDisplay(shown, top)
-        figure = Figure(figsize=display.size, layout="constrained")
-        FigureCanvasAgg(figure)
-        display.plot(figure.subplots())
-        drawn = BytesIO()
-        figure.savefig(drawn, format=Path(output).suffix[1:], dpi=150)
-        with written(output) as file:
-            file.write(drawn.getvalue())
+        write_picture(output, display.plot, display.size)
         say(f"The nomogram is in {output}")
     elif json:
         show_json(asdict(shown) | {"remainder": str(shown.remainder)})

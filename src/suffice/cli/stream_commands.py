@@ -8,15 +8,21 @@ import time as clock
 from collections.abc import Callable, Iterator
 from math import inf
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 from typer import Exit, Option
 
 from suffice.cli import options
+from suffice.cli.data_files import check_output, opened
 from suffice.cli.line_rows import FORMS, Kind, kinds_of, rows_of
 from suffice.cli.options import invalid
+from suffice.cli.pictures import check_picture, write_picture
+
+if TYPE_CHECKING:
+    from suffice.views.prequential import Stretches
 
 PAUSE = 0.5  # seconds, until a file is looked at again
+STRETCH = 1000  # rows that are judged together, unless asked for otherwise
 
 
 def stream(
@@ -35,6 +41,13 @@ def stream(
         float | None, Option("--window", metavar="N", help="Learn only the newest rows: so many, or so old.")
     ] = None,
     time: Annotated[str | None, Option("--time", metavar="COLUMN", help="The column of times, for ages.")] = None,
+    structure: options.Structure = "auto",
+    every: Annotated[
+        int | None, Option("--every", metavar="N", help="Show how well it went, of every N rows with a label.", min=1)
+    ] = None,
+    plot: Annotated[
+        str | None, Option("--plot", metavar="FILE", help="Draw how well it went: .png, .svg or .pdf.")
+    ] = None,
     input_format: Annotated[
         str | None, Option("--input-format", metavar="FORMAT", help="csv, tsv or json, if it is not recognized.")
     ] = None,
@@ -42,23 +55,29 @@ def stream(
     """Answer rows from standard input line by line, and learn those that have a label.
 
     Reads JSON lines, or CSV with a header. For each row one line of JSON is written at once: the prediction, the
-    probabilities, and the label if there is one. Every row is answered before it is learned.
+    probabilities, and the label if there is one. Every row is answered before it is learned; --every and --plot show
+    how right these answers were.
 
     Example:
       suffice stream --target returned -o orders.suffice < orders.jsonl
     """
     from suffice.cli.model_files import Loaded
+    from suffice.views.plot import PrequentialDisplay
+    from suffice.views.prequential import Stretches
 
-    _check_learner(model, text, half_life, window, time)
+    _check_learner(model, text, half_life, window, time, structure)
+    check_output(output)
+    if plot is not None:
+        check_picture(plot, "--plot", model)
     kinds = {} if model is None else kinds_of(Loaded.load(model), target)  # names a file that is none
-    learner = _learner(model, text, half_life, window, time)
+    learner = _learner(model, text, half_life, window, time, structure)
     if time is not None and time == target:
         raise invalid(f"--time: {time!r} is the column of the labels")
     if target is None and model is None:
         raise invalid("--target: name the column of the labels, as nothing was learned yet")
     if input_format is not None and input_format not in FORMS:
         raise invalid(f"--input-format: a stream is one of {', '.join(FORMS)}, found {input_format!r}")
-    rows = right = known = 0
+    rows, answered = 0, Stretches(every or STRETCH)
     names: dict[str, None] = {}  # of the columns, in their order
     for number, row in enumerate(rows_of(sys.stdin, input_format, kinds), 1):
         names |= dict.fromkeys(row)
@@ -74,25 +93,35 @@ def stream(
         answer["probabilities"] = {str(name): round(p, 6) for name, p in found.items()}
         if label is not None:
             answer["label"] = label
-            known, right = known + 1, right + (prediction == label)
+            answered.add(found, label)
         print(_json.dumps(answer, ensure_ascii=False, default=str), flush=True)
         rows = number
-    said = f"{rows} rows"
-    if known:
-        said += (
-            f", {known} with a label, of which {right} ({right / known:.1%}) were predicted before they were learned"
-        )
-    elif rows and target is not None:
-        said += ", none with a label"
-        if target not in names:
-            said += f": no row has the column {target!r}, they have {[*names][:20]}"
-    print(said, file=sys.stderr)
+    known = answered.rows
+    print(_summary(rows, answered, target, [*names]), file=sys.stderr)
+    if known and (every is not None or plot is not None):
+        result = answered.result("answers before learning")
+        if every is not None:
+            print(result.table(), file=sys.stderr)
+        if plot is not None:
+            write_picture(plot, PrequentialDisplay([result]).plot)
     if output is not None:
         if not known and model is None:
             raise invalid("--output: nothing was learned, so there is no model to write")
         made = learner.estimator_ if hasattr(learner, "estimator_") else learner
         made.settle()
         made.save(output)
+
+
+def _summary(rows: int, answered: Stretches, target: str | None, names: list[str]) -> str:
+    """Return how many rows came, and how many of their labels were predicted."""
+    said, known, right = f"{rows} rows", answered.rows, answered.right
+    if known:
+        share = f"{right} ({right / known:.1%})"
+        return f"{said}, {known} with a label, of which {share} were predicted before they were learned"
+    if not rows or target is None:
+        return said
+    missing = "" if target in names else f": no row has the column {target!r}, they have {names[:20]}"
+    return f"{said}, none with a label{missing}"
 
 
 def watch(
@@ -103,6 +132,12 @@ def watch(
     against_kept: Annotated[
         bool, Option("--kept/--no-kept", help="Compare with rows that the model has learned and kept.")
     ] = True,
+    reference: Annotated[
+        str | None,
+        Option(
+            "--reference", metavar="DATA", help="Compare with these rows, which the model has not learned, instead."
+        ),
+    ] = None,
     page: Annotated[
         str | None,
         Option("--page", metavar="FILE", help="Write what was seen as an HTML page, at each alarm and the end."),
@@ -114,20 +149,28 @@ def watch(
     """Watch whether rows are still like those that were learned, column by column.
 
     Prints an alarm for each column, for whole rows, and for labels given rows (with --target), when it changes: since
-    which row, and by how many nats. Rows are compared with those that the model has kept, and with each other. The exit
-    code is 1 after an alarm.
+    which row, and by how many nats. Rows are compared with those that the model has kept, or with those of --reference,
+    and with each other. The exit code is 1 after an alarm.
 
     Example:
       suffice watch adult.suffice 2024-*.csv --target income
     """
-    from suffice.cli.data_files import check_output, opened
     from suffice.cli.model_files import Loaded
 
     kinds = kinds_of(Loaded.load(model), target)  # names a file that is none
     import suffice as sf
 
     check_output(page)
-    monitor = sf.Monitor(sf.load(model), rate=rate, reference="kept" if against_kept else None)
+    before: Any = "kept" if against_kept else None
+    if reference is not None:
+        if not against_kept:
+            raise invalid("--reference: rows are compared with these, or with none (--no-kept): give one of the two")
+        import pyarrow as pa
+
+        with opened([reference], input_format) as source:
+            before = pa.Table.from_batches(list(source.batches()), source.schema)
+    labelled = target if reference is not None and target in before.column_names else None
+    monitor = sf.Monitor(sf.load(model), rate=rate, reference=before, reference_y=labelled)
 
     def write_page() -> None:
         if page is not None and monitor.n_rows_:
@@ -183,11 +226,14 @@ def _growing(lines: TextIO) -> Iterator[str]:
 
 
 def _check_learner(
-    model: str | None, text: bool, half_life: float | None, window: float | None, time: str | None
+    model: str | None, text: bool, half_life: float | None, window: float | None, time: str | None, structure: str
 ) -> None:
     """Refuse options that do not go together."""
-    if model is not None and (text or window is not None):
-        raise invalid("--model: options of a new model (--text, --window) do not go with it")
+    options.check_structure(structure)
+    if model is not None and (text or window is not None or structure != "auto"):
+        raise invalid("--model: options of a new model (--text, --window, --structure) do not go with it")
+    if text and structure != "auto":
+        raise invalid("--structure is for tables, not for --text")
     for option, found in (("--half-life", half_life), ("--window", window)):
         if found is not None and not 0 < found < inf:
             raise invalid(f"{option} must be a number above 0, found {found:g}")
@@ -199,14 +245,16 @@ def _check_learner(
         raise invalid(f"--window: a number of rows is an integer, found {window:g}")
 
 
-def _learner(model: str | None, text: bool, half_life: float | None, window: float | None, time: str | None) -> Any:
+def _learner(
+    model: str | None, text: bool, half_life: float | None, window: float | None, time: str | None, structure: str
+) -> Any:
     """Return what learns: a model from a file, or a new one, whose rows may fade or leave a window."""
     import suffice as sf
 
     if model is not None:
         fitted = sf.load(model)
         return fitted if half_life is None else sf.Fading(half_life=half_life, time=time).resume(fitted)
-    new = sf.TextClassifier() if text else sf.BayesClassifier()
+    new: Any = sf.TextClassifier() if text else sf.BayesClassifier(structure=structure)  # type: ignore[arg-type]  # checked
     if half_life is not None:
         return sf.Fading(new, half_life=half_life, time=time)
     if window is None:

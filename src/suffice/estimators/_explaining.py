@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
+import numpy as np
+
 from suffice import engines
 from suffice.core.arrays import Array, Values
 from suffice.estimators._answering import Answering
+from suffice.estimators._left_out import LeftOut, column_name, without_label
 from suffice.estimators._threads import answering
 from suffice.families import LinearForm, Table
 from suffice.formulas import Scoring
@@ -65,7 +68,8 @@ class Explaining(Answering):
         X : array-like of shape (n_samples, n_features), or table
             Rows that were learned, with the weights they were learned with; or others, with `learned=False`.
         y : array-like of shape (n_samples,), or str
-            The labels to be checked, or the name of the column of X that holds them.
+            The labels to be checked, or the name of the column of X that holds them. Rows without a label are passed
+            over.
         rate : float, default=None
             The share of labels that are wrong. By default it is the share that is denied where the posterior is surest.
         learned : bool, default=True
@@ -78,8 +82,12 @@ class Explaining(Answering):
             The positions of the rows, their labels and the suggested ones, the probability that the label is wrong,
             and the evidence: `suspects.evidence[i]` is a table of what each column or word adds.
         """
+        missing = without_label(X, column_name(y)) if y is not None and engines.is_in_memory(X) else np.zeros(0, bool)
+        if missing.any():
+            X, y, sample_weight = LeftOut().unlabelled(X, column_name(y), column_name(sample_weight))
         rows, labels, weight = self._read_learned(X, y, sample_weight)
-        return self._run(self._predictor().suspects, rows, labels, weight, rate, learned)
+        found: Suspects = self._run(self._predictor().suspects, rows, labels, weight, rate, learned)
+        return found.among(np.flatnonzero(~missing)) if missing.any() else found
 
     @answering
     def top_features(self, label: Any, n: int = 10, by: str = "log_odds") -> Table:

@@ -144,7 +144,8 @@ class Learning(Fitted):
         given = X, y, weight
         if drop and engines.is_in_memory(X):
             X, y, weight = left_out.unlabelled(X, y, weight)
-        source = self._open(X, y, weight, first=before is None, left_out=left_out)
+        every = given[0] if unlabelled and X is not given[0] else None
+        source = self._open(X, y, weight, first=before is None, left_out=left_out, every=every)
         family = self._family()
         target, weights = y if isinstance(y, str) else "", weight if isinstance(weight, str) else None
         task = engines.Task(family, self._columns_read(family) if source.has_names else (), target, weights, drop)
@@ -248,11 +249,17 @@ class Learning(Fitted):
         del partial  # `fit` and `partial_fit` learn alike
         return source.learn(task, None if before is None else before.seen, checkpoint), task.family
 
-    def _open(self, X: Any, y: Any, weight: Any, first: bool, left_out: LeftOut) -> engines.Source:
-        """Find the engine of the rows. The first rows show what the columns are; later ones must have the same."""
+    def _open(self, X: Any, y: Any, weight: Any, first: bool, left_out: LeftOut, every: Any = None) -> engines.Source:
+        """Find the engine of the rows. The first rows show what the columns are; later ones must have the same.
+
+        Rows without labels show it too where they are learned: `every` then has all rows.
+        """
         source = engines.find(X, named=isinstance(y, str) or isinstance(weight, str))
+        besides = [name for name in (y, weight) if isinstance(name, str)]
         if source is None:
             rows, labels = self._check_X_y(X, y, reset=first)
+            if every is not None:
+                self._note_all(every, besides)
             self._note_left_out(rows, left_out, first)
             return engines.Memory(rows, labels, weight)
         if not source.has_names:
@@ -263,9 +270,10 @@ class Learning(Fitted):
         if first or (self._form == "texts" and "feature_names_in_" not in self.__dict__):  # texts need no column
             few = self._form in ("numbers", "categories")
             head = as_frame(source.head(engines.FEW if few else engines.HEAD))
-            besides = [name for name in (y, weight) if isinstance(name, str)]
             columns = head.select([name for name in source.names if name not in besides])
             self._note_columns(columns, source)
+            if every is not None:
+                self._note_all(every, besides)
             self._note_left_out(columns, left_out, first)
         elif self._form == "table" and isinstance(source, engines.Memory):
             self._note_left_out(source.rows, left_out, first)
@@ -314,6 +322,9 @@ class Learning(Fitted):
             in_form(head, self._form)  # refuses columns that cannot be read
         self.n_features_in_ = len(head.names)
         self.feature_names_in_ = np.array(head.names, dtype=object)
+
+    def _note_all(self, X: Any, besides: list[str]) -> None:
+        """Note what all rows in memory show of the columns, those without labels too; most estimators need no more."""
 
     def _note_left_out(self, rows: Any, left_out: LeftOut, first: bool) -> None:
         """Note the columns, and values, of the first rows that are not learned from. Most estimators learn from all."""

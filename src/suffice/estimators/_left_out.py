@@ -54,6 +54,8 @@ class LeftOut:
         self.rows, kept = int(missing.sum()), np.flatnonzero(~missing)
         X = taken(X, kept)
         y = y if isinstance(y, str) else taken(y, kept)
+        if isinstance(y, np.ndarray) and y.dtype.kind == "O" and y.ndim == 1:  # as some were None: read as a list
+            y = y.tolist()
         return X, y, weight if weight is None or isinstance(weight, str) else np.asarray(weight)[kept]
 
     def warn(self) -> None:

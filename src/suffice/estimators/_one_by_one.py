@@ -96,9 +96,8 @@ class OneByOne(WaitingRows):
     def predict_proba_one(self, x: Any) -> dict[Any, float]:
         """Return p(y | x) of one row; no class if nothing was learned.
 
-        Choices (families, bins, exponents, smoothing) are kept until the weight has grown by an eighth, and the pool of
-        experts of a table (`structure="auto"`) until it has grown by half; `settle` makes all of them now. The counts
-        lack at most an eighth of the weight.
+        Choices (families, bins, exponents, smoothing, the pool of experts of a table) are kept until the weight has
+        grown by an eighth; `settle` makes all of them now. The counts lack at most an eighth of the weight.
 
         Parameters
         ----------

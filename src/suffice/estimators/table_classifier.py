@@ -163,6 +163,11 @@ class BayesClassifier(CalibratedClassifier):
         origin = head if source.origin is None else source.origin
         self._choose_families(source.profiles(head), origin)
 
+    def _note_all(self, X: Any, besides: list[str]) -> None:
+        frame = self._as_frame(_dense(X))
+        frame = frame.select([name for name in frame.names if name not in besides])
+        self._choose_families(frames.profiles(frame), X)
+
     def _check_array(self, source: Any, X: Any, reset: bool) -> None:
         check_columns(self, X, reset=reset)
         if reset:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from suffice import _core
 from suffice.core.arrays import Array, Codes
+from suffice.core.errors import MismatchError
 from suffice.core.priors import Dirichlet
 from suffice.core.statistics import WordCounts
 from suffice.core.words import Texts
 from suffice.families._base import Distribution, derived
+from suffice.families._contract import Decisions
 from suffice.families.choose import MARGIN, Chosen, Score
 from suffice.families.chosen import Candidate, Choice, ColumnDecision
 from suffice.families.documents import Bags
@@ -25,19 +27,33 @@ TEMPERED_MARGIN = 2.0  # standard errors that a gain must exceed if an exponent 
 EXPONENTS = (0.5, 0.25, 0.125, 0.06, 0.03, 0.016, 0.008, 0.004)  # of evidence whose words are not independent
 
 
+@dataclass(frozen=True, eq=False)
+class TextColumnDecision(ColumnDecision):
+    """Whether a column of texts votes, and what was chosen for its words, if anything was."""
+
+    words: Decisions | None = None
+
+
 class AutomaticText(Chosen):
-    """A `Text` of the multinomial event model that need not vote.
+    """A `Text` that need not vote, of the event model of `TextClassifier`: what its words weigh is chosen.
 
     The documents that are kept are left out in turn, as rows of other columns are. Evidence of many words is too sure
     of itself. So a text that does not beat the class prior as it is votes too if it does with an exponent below 1; as
     the best of several is taken, the gain must be worth more standard errors then.
+
+    With `event="multinomial"`, words have the same smoothing as categories and nothing is chosen: such are the columns
+    in files of version 0.2.
     """
+
+    event: Literal["multinomial", "auto"] = "multinomial"
 
     reads: ClassVar = "text"
 
     @cached_property
     def text(self) -> Text:
         """The family of the texts."""
+        if self.event == "auto":
+            return Text(event="auto", keep=KEPT)
         return Text(prior=Dirichlet(self.amounts[0]), keep=KEPT)
 
     summary = derived(lambda self: self.text.summary)
@@ -51,14 +67,18 @@ class AutomaticText(Chosen):
         yield Candidate("text", self.amounts[0])
 
     def make(self, counts: WordCounts, candidate: Candidate) -> Choice:  # noqa: ARG002  # there is one
-        """Make the family of texts."""
-        return Choice("text", self.text, counts)
+        """Make a family that gives the density of texts of any classes, also of all together."""
+        if self.event == "multinomial":
+            return Choice("text", self.text, counts)
+        weights: Any = {"term_weight": self.text.term_weight, "length_norm": self.text.length_norm}
+        return Choice("text", Text(prior=Dirichlet(self.amounts[0]), keep=KEPT, **weights), counts)
 
     def estimate(self, counts: WordCounts) -> Distribution:
         """Estimate the words of each class; of all classes together if the column does not vote."""
         fitted, kept = self.text.estimate(counts), self.text.kept_rows(counts)
-        if kept is None or not len(kept.codes) or not self.gate:
-            return fitted
+        decision = TextColumnDecision("text", self.amounts[0], True, np.nan, np.nan, words=fitted.decisions)
+        if not len(kept.codes) or not self.gate:
+            return replace(fitted, decisions=decision)
         left_out = self.text.leave_one_out(counts, fitted, kept.rows, kept.codes, np.minimum(kept.weight, 1.0))
         score, *tempered = (
             Score(*_core.score_log_densities(np.ascontiguousarray(exponent * left_out), kept.codes, kept.weight))
@@ -68,15 +88,23 @@ class AutomaticText(Chosen):
         if not votes:
             score = max([score, *tempered], key=lambda each: each.mean)
             votes = score.mean - score.chance > TEMPERED_MARGIN * score.error
-        return self.decided(counts, ColumnDecision("text", self.amounts[0], votes, score.mean, score.chance))
+        decision = replace(decision, votes=votes, score=score.mean, chance=score.chance)
+        return replace(fitted, decisions=decision) if votes else super().decided(counts, decision)
 
     def decided(self, counts: WordCounts, decision: ColumnDecision) -> Distribution:
         """Estimate the words as was decided."""
         if not decision.votes:
             return super().decided(counts, decision)
-        fitted = self.text.estimate(counts)
-        assert isinstance(fitted, TextDistribution)
-        return replace(fitted, decisions=decision)
+        words = decision.words if isinstance(decision, TextColumnDecision) else None
+        return replace(self.text.estimate_decided(counts, words), decisions=decision)
+
+    def check_decisions(self, statistic: Any, decisions: Decisions | None) -> None:
+        """Refuse decisions about other event models, too."""
+        super().check_decisions(statistic, decisions)
+        words = decisions.words if isinstance(decisions, TextColumnDecision) else None
+        if decisions is not None and self.event == "auto" and words is None:
+            raise MismatchError(f"{type(self).__name__} does not decide {decisions!r}")
+        self.text.check_decisions(statistic, words)
 
     def leave_one_out(
         self, statistic: WordCounts, fitted: Distribution, x: Any, codes: Codes, weight: Array | None
@@ -84,4 +112,5 @@ class AutomaticText(Chosen):
         """Leave out each text exactly."""
         if not fitted.votes:
             return fitted.log_density(x)
+        assert isinstance(fitted, TextDistribution)
         return self.text.leave_one_out(statistic, fitted, x, codes, weight)

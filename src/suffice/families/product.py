@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -476,6 +476,12 @@ class ProductDistribution(Distribution):
         for part in each:
             out += part
         return out
+
+    @cached_property
+    def as_density(self) -> ProductDistribution:
+        """The same with the densities of all blocks, of which some may only score classes."""
+        parts = tuple(part.as_density for part in self.parts)
+        return self if all(a is b for a, b in zip(parts, self.parts, strict=True)) else replace(self, parts=parts)
 
     @property
     def decisions(self) -> BlockDecisions | None:

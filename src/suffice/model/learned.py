@@ -291,10 +291,13 @@ class Learned:
 
     def log_density(self, rows: Any) -> Array:
         """Return log p(x), (rows,)."""
-        scored = self.model.distribution
-        dense = scored.as_density
-        model = self.model if dense is scored else replace(self.model, distribution=dense)
-        return np.asarray(model.log_density(rows), self.dtype_for(rows))
+        return np.asarray(self._dense.log_density(rows), self.dtype_for(rows))
+
+    @property
+    def _dense(self) -> Model:
+        """The model with densities, where it only scores classes."""
+        dense = self.model.distribution.as_density
+        return self.model if dense is self.model.distribution else replace(self.model, distribution=dense)
 
     def dtype_for(self, rows: Any) -> Any:
         """The type of answers: float32 where both the training rows and these are."""
@@ -398,7 +401,7 @@ class Learned:
         kept = self.family.kept_rows(self.estimated.statistic)
         if kept is None or not len(kept.codes):
             raise InvalidDataError("No rows were kept to compare with: fit with keep above 0")
-        usual = self.model.log_density(kept.rows)
+        usual = self._dense.log_density(kept.rows)
         order = np.argsort(usual)
         reached = np.cumsum(kept.weight[order]) / kept.weight.sum()
         return float(usual[order][min(int(np.searchsorted(reached, rate)), len(order) - 1)])

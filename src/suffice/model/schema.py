@@ -169,13 +169,18 @@ def by_type(profile: ColumnProfile, smoothing: Smoothing, number: Automatic) -> 
 
 
 def _text_family(profile: ColumnProfile, smoothing: Smoothing) -> Family[Any] | str:
-    """Return categories, or text if most values are distinct, long and of several words; others name the rows."""
-    present = profile.n_present
-    distinct = profile.n_distinct if present >= ENOUGH else 0
-    if present < ENOUGH or distinct < DISTINCT * present:
+    """Return text if most values are distinct, long and of several words, else categories; some name the rows.
+
+    With few rows it cannot be judged whether short values would repeat. Of sentences, no two need be alike: as
+    categories they would tell nothing.
+    """
+    present, distinct = profile.n_present, profile.n_distinct
+    if distinct < DISTINCT * present:
         return AutomaticCategorical(smoothing)
     if profile.mean_length > FREE_TEXT and not profile.is_one_token:
-        return AutomaticText(1.0 if smoothing == "auto" else smoothing)
+        return AutomaticText(event="auto")
+    if present < ENOUGH:
+        return AutomaticCategorical(smoothing)
     return f"{distinct} of {present} values differ: it names the rows"
 
 

@@ -53,6 +53,10 @@ class Suspects:
     def __len__(self) -> int:
         return len(self.rows)
 
+    def among(self, positions: Positions) -> Suspects:
+        """Return the same of a larger table, in which the rows that were looked at have these positions."""
+        return replace(self, rows=positions[self.rows])
+
     def __repr__(self) -> str:
         how = "by all other rows" if self.left_out else "by a model that may have learned them"
         said = f"{len(self)} of {self.checked} labels are suspect, {how}; about {100 * self.rate:.2g} % are wrong"

@@ -52,7 +52,9 @@ LEAST = 0.05  # of a posterior, where the weight is chosen: smaller parts of a r
 TINY = 1e-9  # the same where the weight is given
 AT_ONCE = 1 << 14  # rows that are divided at a time
 JUDGES = 3000  # labelled rows that the weight is chosen by, at most
-FOLDS = 3  # in which they are left out
+FOLDS = 3  # in which they are left out,
+FEW, MORE_FOLDS = 300, 10  # and of so few: without a third of them, labels would teach less than they do
+CALIBRATIONS = 10  # each without some of the scores of rows left out, which it judges
 
 
 @storable
@@ -191,14 +193,14 @@ class _Fold:
 
 
 def folds_of(learned: Learned, judges: KeptRows) -> list[_Fold]:
-    """Leave labelled rows out in `FOLDS` parts, each with rows of every class; the only row of a class stays."""
+    """Leave labelled rows out in parts, each with rows of every class; the only row of a class stays."""
     read = learned.family.read(judges.rows)
-    place = np.zeros(len(judges.codes), dtype=np.int64)
+    place, folds = np.zeros(len(judges.codes), dtype=np.int64), MORE_FOLDS if len(judges.codes) <= FEW else FOLDS
     for k in range(len(learned.labels)):
         own = np.flatnonzero(judges.codes == k)
-        place[own] = np.arange(len(own)) % FOLDS if len(own) > 1 else -1
+        place[own] = np.arange(len(own)) % folds if len(own) > 1 else -1
     out = []
-    for fold in range(FOLDS):
+    for fold in range(folds):
         own = np.flatnonzero(place == fold)
         if len(own):
             labels = learned.labels[judges.codes[own]]
@@ -273,15 +275,25 @@ def _two(calibration: Calibration | None) -> tuple[float, float]:
 def _trial(
     folds: list[_Fold], parts: list[ByClass[Any]], weight: float, calibrate: bool
 ) -> tuple[Array, Calibration | None]:
-    """Return the losses of rows left out where divided rows have a weight, and the calibration of their scores."""
+    """Return the losses of rows left out where divided rows have a weight, and the calibration of their scores.
+
+    A calibration of few rows flatters them, so each row is judged by one that was fitted without it.
+    """
     # Models of texts are large: one is there at a time.
     scored = [fold.scores(fold.with_parts(part, weight)) for fold, part in zip(folds, parts, strict=True)]
     evidence = np.concatenate([each for each, _ in scored])
     log_prior = np.concatenate([np.repeat(prior[None], len(each), axis=0) for each, prior in scored])
     codes, w = (np.concatenate([getattr(fold, name) for fold in folds]) for name in ("codes", "weight"))
-    fitted = Calibration.fit(evidence, log_prior, codes, w) if calibrate else None
-    plain = Calibration.none(evidence.shape[1]) if fitted is None else fitted
-    return _each_loss(plain.log_posterior(evidence, log_prior), codes), fitted
+    if not calibrate:
+        plain = Calibration.none(evidence.shape[1])
+        return _each_loss(plain.log_posterior(evidence, log_prior), codes), None
+    log_posterior = np.empty_like(evidence)
+    place = np.random.default_rng(0).permutation(len(codes)) % CALIBRATIONS
+    for part in range(min(CALIBRATIONS, len(codes))):
+        own, others = place == part, place != part
+        without = Calibration.fit(evidence[others], log_prior[others], codes[others], w[others])
+        log_posterior[own] = without.log_posterior(evidence[own], log_prior[own])
+    return _each_loss(log_posterior, codes), Calibration.fit(evidence, log_prior, codes, w)
 
 
 def _losses(folds: list[_Fold], models: list[Learned], calibrate: Calibrate) -> Array:

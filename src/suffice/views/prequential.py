@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sized
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, Protocol
 
 import numpy as np
@@ -64,6 +63,48 @@ class Prequential:
         return f"Prequential({self.name}: {said}, {1e3 * self.seconds / self.row[-1]:.3f} ms a row)"
 
 
+class Stretches:
+    """How well answers were, counted row by row.
+
+    Parameters
+    ----------
+    every : int
+        How many rows make up a stretch.
+    """
+
+    def __init__(self, every: int) -> None:
+        if not (isinstance(every, (int, np.integer)) and every >= 1):
+            raise InvalidOptionError(f"every must be an integer of at least 1, found {every!r}")
+        self.every = int(every)
+        self.rows = 0
+        self._ends: list[int] = []
+        self._right: list[int] = []
+        self._loss: list[float] = []
+        self._begun = time.process_time()
+
+    def add(self, found: dict[Any, float], label: Any) -> None:
+        """Count an answer, the probabilities of the classes, to a row whose label is known now."""
+        if self.rows % self.every == 0:
+            self._ends.append(self.rows)
+            self._right.append(0)
+            self._loss.append(0.0)
+        self._right[-1] += bool(found) and max(found, key=lambda each: found[each]) == label
+        self._loss[-1] -= float(np.log(max(found.get(label, 0.0), LEAST)))
+        self.rows += 1
+        self._ends[-1] = self.rows
+
+    @property
+    def right(self) -> int:
+        """How many answers were right."""
+        return sum(self._right)
+
+    def result(self, name: str) -> Prequential:
+        """Return accuracy and log-loss of the stretches, of which the last may be shorter."""
+        ends = np.array(self._ends, dtype=np.int64)
+        accuracy, log_loss = (np.array(each) / np.diff(ends, prepend=0) for each in (self._right, self._loss))
+        return Prequential(name, ends, accuracy, log_loss, time.process_time() - self._begun)
+
+
 def prequential(model: LearnsOne, X: Any, y: Any = None, *, every: int | None = None, name: str = "") -> Prequential:
     """Ask a model about every row, then let it learn the row.
 
@@ -95,29 +136,15 @@ def prequential(model: LearnsOne, X: Any, y: Any = None, *, every: int | None = 
     array([0.96, 1.  ])
     """
     pairs, n = _pairs(X, y)
-    if every is not None and not (isinstance(every, Integral) and every >= 1):
-        raise InvalidOptionError(f"every must be an integer of at least 1, found {every!r}")
-    size = int(every) if every is not None else 1000 if n is None else max(n // POINTS, 1)
-    rows: list[int] = []
-    right, loss, seen, begun = [0], [0.0], 0, time.process_time()
+    if every is None:
+        every = 1000 if n is None else max(n // POINTS, 1)
+    stretches = Stretches(every)
     for x, label in pairs:
-        found = model.predict_proba_one(x)
-        right[-1] += bool(found) and max(found, key=lambda each: found[each]) == label
-        loss[-1] -= float(np.log(max(found.get(label, 0.0), LEAST)))
+        stretches.add(model.predict_proba_one(x), label)
         model.learn_one(x, label)
-        seen += 1
-        if seen % size == 0:
-            rows.append(seen)
-            right.append(0)
-            loss.append(0.0)
-    if not seen:
+    if not stretches.rows:
         raise InvalidDataError("There is no row to ask about")
-    if seen % size:
-        rows.append(seen)
-    ends = np.array(rows, dtype=np.int64)
-    weight, seconds = np.diff(ends, prepend=0), time.process_time() - begun
-    accuracy, log_loss = (np.array(each[: len(ends)], dtype=np.float64) / weight for each in (right, loss))
-    return Prequential(name or type(model).__name__, ends, accuracy, log_loss, seconds)
+    return stretches.result(name or type(model).__name__)
 
 
 def _pairs(X: Any, y: Any) -> tuple[Iterator[tuple[Any, Any]], int | None]:
