@@ -93,6 +93,17 @@ def test_categories_are_learned_one_by_one():
     assert sum(clf.predict_proba_one({"hair": "b"}).values()) == pytest.approx(1)
 
 
+def test_a_category_may_follow_rows_of_an_array_that_had_none():
+    gaps = np.array([[None, None]], dtype=object)
+    clf = CategoricalNB().fit(gaps, ["a"])
+    assert clf.predict_proba_one({"x0": "red"}) == {"a": 1.0}
+    clf.learn_one({"x0": "red", "x1": None}, "b")
+    whole = CategoricalNB().fit(np.array([[None, None], ["red", None]], dtype=object), ["a", "b"])
+    np.testing.assert_array_equal(clf.predict_proba(gaps), whole.predict_proba(gaps))
+    red = np.array([["red", None]], dtype=object)
+    np.testing.assert_array_equal(clf.predict_proba(red), whole.predict_proba(red))
+
+
 def test_categories_that_are_numbers_of_an_array_stay_numbers_one_by_one():
     rows, y = (
         np.array([[2.0, 3.0], [np.nan, 1.0], [0.0, np.nan], [1.0, 2.0], [np.nan, np.nan]]),
