@@ -4,6 +4,7 @@ import copy
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.base import clone
@@ -352,7 +353,7 @@ def test_one_row_has_one_label(estimator):
     for label in (["u"], ("u",), {"u"}, np.array(["u", "v"])):
         with pytest.raises(InvalidDataError, match="must be a single value"):
             estimator.learn_one(row, label)
-    for missing in (None, float("nan")):
+    for missing in (None, float("nan"), pd.NA, pd.NaT):
         with pytest.raises(MissingLabelError, match="label of row 0"):
             estimator.learn_one(row, missing)
     assert estimator.class_count_.tolist() == [1]

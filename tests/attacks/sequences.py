@@ -249,7 +249,11 @@ STRUCTURES: list[dict[str, Any]] = [
 
 # Options that learn or answer in another way than the default ones.
 VARIANTS: dict[str, list[dict[str, Any]]] = {
-    "BayesClassifier": [{"calibrate": False, "missing": "informative"}, *STRUCTURES],
+    "BayesClassifier": [
+        {"calibrate": False, "missing": "informative"},
+        {"calibrate": False, "structure": "naive", "keep": 0},  # as clusters are
+        *STRUCTURES,
+    ],
     "GaussianNB": [{"var_smoothing": 0.0}],
     "KernelNB": [{"kernel": "epanechnikov", "bandwidth": 0.5}],
     "LinearDiscriminantAnalysis": [{"solver": "lsqr", "shrinkage": "auto"}],
