@@ -18,8 +18,8 @@ import numpy as np
 import scipy.sparse
 
 from attacks import children
-from attacks.tally import Tally, generator
 from attacks.sequences import AROUND, around, takes
+from attacks.tally import Tally, generator
 from attacks.targets import estimator_classes, make, methods_of_rows
 from suffice import BagOfWords, BayesClassifier, Monitor, Suspects, cluster
 from suffice.core import registry
