@@ -45,7 +45,7 @@ class Points(Record):
     rest: Annotated[Array | None, Held("points", 2)] = None
 
     def check_agreement(self) -> None:
-        """Raise an error if weights overflow, values of one column do not ascend in a class, or rows are not distinct."""
+        """Raise an error if the weights overflow, values of a column do not ascend in a class, or rows are repeated."""
         check_rest("rest", self.weight, self.rest)
         with np.errstate(over="ignore"):
             if not np.isfinite(self.weight.sum()):
