@@ -302,6 +302,19 @@ def test_statistics_out_of_range_are_named_when_they_are_asked():
         sf.load(io.BytesIO(assembled(tree, tensors))).predict([[1.0]])
 
 
+@pytest.mark.parametrize("how", ["width", "quantile"])
+def test_values_of_a_weight_near_the_largest_number_have_bins(how):
+    x = np.arange(20.0)[:, None]
+    model = sf.BayesClassifier({"x": sf.Binned(how=how, bins=5)}, calibrate=False).fit({"x": x[:, 0]}, ["a", "b"] * 10)
+    tree, tensors = taken_apart(file_of(model))
+    tensors["attributes._learned.seen.statistic.parts.0.parts.0.weight"][3] = 1e308
+    loaded = sf.load(io.BytesIO(assembled(tree, tensors)))
+    np.testing.assert_allclose(loaded.predict_proba({"x": x[:, 0]}).sum(axis=1), 1.0)
+    tensors["attributes._learned.seen.statistic.parts.0.parts.0.weight"][3:5] = 1e308
+    with pytest.raises(sf.DamagedFileError, match="weight must have a sum that float64 holds"):
+        sf.load(io.BytesIO(assembled(tree, tensors)))
+
+
 def test_parts_of_a_prior_that_do_not_fit_each_other_are_refused():
     with pytest.raises(sf.MismatchError, match="Beta: options for 2 and for 3 do not fit"):
         sf.Bernoulli(prior=sf.Beta(np.ones(3), np.ones(2))).summarize(np.ones((2, 3)), ["a", "b"])

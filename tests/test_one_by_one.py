@@ -4,6 +4,7 @@ import copy
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.base import clone
@@ -91,6 +92,17 @@ def test_categories_are_learned_one_by_one():
     clf = streamed(CategoricalNB(), rows, list("xxyyxy"))
     assert clf.predict_one({"hair": "r", "eyes": "b"}) == "x"
     assert sum(clf.predict_proba_one({"hair": "b"}).values()) == pytest.approx(1)
+
+
+def test_a_category_may_follow_rows_of_an_array_that_had_none():
+    gaps = np.array([[None, None]], dtype=object)
+    clf = CategoricalNB().fit(gaps, ["a"])
+    assert clf.predict_proba_one({"x0": "red"}) == {"a": 1.0}
+    clf.learn_one({"x0": "red", "x1": None}, "b")
+    whole = CategoricalNB().fit(np.array([[None, None], ["red", None]], dtype=object), ["a", "b"])
+    np.testing.assert_array_equal(clf.predict_proba(gaps), whole.predict_proba(gaps))
+    red = np.array([["red", None]], dtype=object)
+    np.testing.assert_array_equal(clf.predict_proba(red), whole.predict_proba(red))
 
 
 def test_categories_that_are_numbers_of_an_array_stay_numbers_one_by_one():
@@ -342,7 +354,7 @@ def test_one_row_has_one_label(estimator):
     for label in (["u"], ("u",), {"u"}, np.array(["u", "v"])):
         with pytest.raises(InvalidDataError, match="must be a single value"):
             estimator.learn_one(row, label)
-    for missing in (None, float("nan")):
+    for missing in (None, float("nan"), pd.NA, pd.NaT):
         with pytest.raises(MissingLabelError, match="label of row 0"):
             estimator.learn_one(row, missing)
     assert estimator.class_count_.tolist() == [1]

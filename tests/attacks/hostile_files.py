@@ -183,6 +183,9 @@ def _structures() -> Iterator[Specimen]:
     some = table | {"y": [("a", "b")[c] if i % 3 else None for i, c in enumerate(y)]}
     divided = sf.BayesClassifier(keep=20, structure="naive").fit(some, "y", unlabelled=0.5)
     yield Specimen("rows without labels", saved(divided), table)
+    few = {"number": GAPS[:, 0].tolist(), "name": NAMES[:, 0].tolist(), "text": TEXTS}
+    yield Specimen("clusters of a table", saved(sf.cluster(few, 2)), few)
+    yield Specimen("clusters of texts", saved(sf.cluster(TEXTS, 2)), TEXTS)
     for keep in (100, 60):
         model = sf.BayesClassifier(keep=keep, structure="pool").fit(table, y)
         learned = model._learned

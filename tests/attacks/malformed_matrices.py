@@ -18,14 +18,16 @@ import numpy as np
 import scipy.sparse
 
 from attacks import children
+from attacks.sequences import AROUND, around, takes
 from attacks.tally import Tally, generator
 from attacks.targets import estimator_classes, make, methods_of_rows
-from suffice import BagOfWords
+from suffice import BagOfWords, BayesClassifier, Monitor, Suspects, cluster
 from suffice.core import registry
 from suffice.core.statistics import Statistic
 from suffice.errors import SufficeError
 from suffice.estimators.generative_classifier import GenerativeClassifier
 from suffice.families import Family
+from suffice.naive_bayes import MultinomialNB
 
 FORMATS = ("csr", "csc", "bsr", "coo", "dia", "lil", "dok")
 DENSE = np.array([[1, 0, 2, 0], [0, 3, 0, 1], [2, 0, 0, 0], [0, 0, 1, 3], [1, 1, 0, 0], [0, 2, 0, 2.0]])
@@ -292,6 +294,12 @@ def targets() -> dict[str, Callable[[Any], Any]]:
         fitted = make(cls).fit(DENSE, Y) if cls._form != "texts" else None
         for method in methods_of_rows(cls):
             found[f"{cls.__name__}.{method}"] = _method(cls, fitted, method)
+    for outer in around():
+        for method in methods_of_rows(outer):
+            found[f"{outer.__name__}.{method}"] = _around(outer, method)
+    monitored = make(BayesClassifier).fit(DENSE, Y)
+    found["Monitor.update"] = lambda x: Monitor(monitored, reference=None).update(x, Y)
+    found["cluster"] = lambda x: cluster(x, 2).predict_proba(DENSE)
     for name in registry.names(Family):
         family = registry.find(name, Family)
         with suppress(TypeError, ValueError):  # needs options
@@ -313,8 +321,20 @@ def _method(cls: type, fitted: Any, method: str) -> Callable[[Any], Any]:
             return getattr(estimator, method)(x, Y).predict_proba(DENSE)
         if method == "forget":
             return estimator.partial_fit(DENSE, Y).forget(x, Y).class_count_
-        labelled = method in ("score", "leave_one_out", "cross_validate")
-        return getattr(estimator, method)(*((x, Y) if labelled else (x,)))
+        asked = getattr(estimator, method)
+        answer = asked(x, Y) if takes(asked, "y") else asked(x)
+        return answer.table().values if isinstance(answer, Suspects) else answer
+
+    return ask
+
+
+def _around(outer: type, method: str) -> Callable[[Any], Any]:
+    def ask(x: Any) -> Any:
+        classifier = outer(make(MultinomialNB), **AROUND[outer.__name__])
+        if method in ("fit", "partial_fit"):
+            return getattr(classifier, method)(x, Y).predict_proba(DENSE)
+        asked = getattr(classifier.fit(DENSE, Y), method)
+        return asked(x, Y) if takes(asked, "y") else asked(x)
 
     return ask
 

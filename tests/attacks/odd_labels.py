@@ -2,7 +2,7 @@
 
 Rows are learned with odd labels in several containers, then more rows are learned, merged or forgotten, or a class is
 renamed or dropped. The classes must be those that Python tells apart, with as many rows as were given. A refused step
-leaves the estimator as it was.
+leaves the estimator as it was. Classifiers around others learn the rows at once, or one after the other.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ import polars as pl
 import pyarrow as pa
 
 from attacks import children
+from attacks.sequences import around, within
 from attacks.tally import Tally, generator
 from attacks.targets import estimator_classes, make, rows_for
 from suffice.errors import SufficeError
@@ -299,16 +300,62 @@ def judge(cls: Any, rng: np.random.Generator) -> tuple[str, str]:
     return title, "answered"
 
 
+# Options of classifiers around others, with which no row loses its weight.
+OPTIONS: dict[str, dict[str, Any]] = {"Fading": {"half_life": 1e15}, "Window": {"rows": 1000}}
+
+
+def judge_around(outer: Any, cls: Any, rng: np.random.Generator) -> tuple[str, str]:
+    """Try one case with a classifier around another one, as `judge` does."""
+    rows = rows_for(cls, N)
+    listed = [rows[i] if cls._form == "texts" else {f"x{j}": v for j, v in enumerate(rows[i])} for i in range(N)]
+    model = outer(make(cls), **OPTIONS.get(outer.__name__, {}))
+    title, expected = f"{outer.__name__}({cls.__name__})", Counter[Any]()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(2):
+            name, labels = draw(rng)
+            at_once = hasattr(model, "partial_fit") and rng.random() < 0.5
+            title += f".{'partial_fit' if at_once else 'learn_one'}({name})"
+            steps = (
+                [(rows, labels, held(labels))]
+                if at_once
+                else [(row, label, [label]) for row, label in zip(listed, held(labels), strict=True)]
+            )
+            try:
+                for x, y, counts in steps:
+                    (model.partial_fit if at_once else model.learn_one)(x, y)
+                    expected.update(map(key, counts))
+            except Exception as error:
+                if not is_refusal(error):
+                    return title, traceback.format_exc()
+                if known(model) != expected:
+                    return title, f"after a refused step {known(model)!r} were counted, {expected!r} learned"
+                return title, "refused"
+            if known(model) != expected:
+                return title, f"{known(model)!r} were counted, {expected!r} learned"
+            if not {key(label) for label in model.predict_proba_one(listed[0])} <= set(expected):
+                return title, f"a row has the classes {list(model.predict_proba_one(listed[0]))!r}"
+    return title, "answered"
+
+
+def known(model: Any) -> Counter[Any]:
+    """Return how many rows each class of a classifier around another one has."""
+    inner = within(model)
+    if not inner.__sklearn_is_fitted__():
+        return Counter()
+    return Counter({each: round(count) for each, count in counted(inner).items()})
+
+
 def cases() -> children.Cases:
-    """List the estimators; a case tries odd labels with one of them."""
-    classes = estimator_classes()
+    """List the estimators and the classifiers around them; a case tries odd labels with one of them."""
+    classes, outer = estimator_classes(), [None, None, *around()]
 
     def draw(name: str) -> tuple[str | None, Callable[[], str]]:
         rng = generator(name)
-        cls = classes[rng.integers(len(classes))]
+        cls, other = classes[rng.integers(len(classes))], outer[rng.integers(len(outer))]
 
         def attempt() -> str:
-            title, outcome = judge(cls, rng)
+            title, outcome = judge(cls, rng) if other is None else judge_around(other, cls, rng)
             return outcome if outcome in ("refused", "answered") else f"{title}\n{outcome}"
 
         return cls.__name__, attempt

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 import suffice as sf
-from attacks.odd_labels import judge
+from attacks.odd_labels import judge, judge_around
+from attacks.sequences import around
 from attacks.targets import estimator_classes, make, rows_for
 from suffice.core.labels import as_one_type, encode_labels, label_positions, same_labels, union_labels
 from suffice.naive_bayes import GaussianNB
@@ -26,6 +27,29 @@ def test_odd_labels_are_counted_apart_or_refused(cls):
     for seed in range(60):
         title, outcome = judge(cls, np.random.default_rng([7, seed]))
         assert outcome in ("refused", "answered"), f"seed {seed}, {title}: {outcome}"
+
+
+@every
+@pytest.mark.parametrize("outer", around(), ids=lambda outer: outer.__name__)
+def test_odd_labels_of_single_rows_are_counted_apart_or_refused(outer, cls):
+    for seed in range(12):
+        title, outcome = judge_around(outer, cls, np.random.default_rng([8, seed]))
+        assert outcome in ("refused", "answered"), f"seed {seed}, {title}: {outcome}"
+
+
+@every
+def test_integers_below_and_above_2_to_the_63_may_be_labels_of_one_model(cls):
+    rows, labels = rows_for(cls), [2**53 + 1, 2**63, 2**64 - 1] * 4
+    model = make(cls).fit(rows, labels)
+    assert model.classes_.tolist() == labels[:3]
+    assert model.classes_.dtype == np.uint64
+    names = [f"x{j}" for j in range(3)]
+    clf, one_by_one = make(cls), rows if cls._form == "texts" else [dict(zip(names, row, strict=True)) for row in rows]
+    for row, label in zip(one_by_one, labels, strict=True):
+        clf.learn_one(row, label)
+    np.testing.assert_array_equal(clf.class_count_, [4, 4, 4])
+    with pytest.raises(sf.InvalidDataError, match="pass them as strings"):
+        make(cls).fit(rows, [-1, 2**63] * 6)
 
 
 @every

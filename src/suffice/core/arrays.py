@@ -372,7 +372,8 @@ def _encode_by_hashing(values: Values) -> tuple[Codes, Values]:
     return positions_in(order, len(order))[codes], found[order]
 
 
-def _is_missing(value: object) -> bool:
+def is_missing(value: object) -> bool:
+    """Return whether one value stands for none: None, NaN, NaT, and NA of pandas."""
     if value is None or type(value).__name__ in {"NAType", "NaTType"}:
         return True
     try:
@@ -382,7 +383,7 @@ def _is_missing(value: object) -> bool:
 
 
 def _encode_objects(values: Values) -> tuple[Codes, Values]:
-    missing = np.fromiter((_is_missing(v) for v in values), dtype=bool, count=len(values))
+    missing = np.fromiter((is_missing(v) for v in values), dtype=bool, count=len(values))
     present = values[~missing]
     types = {type(v) for v in present}
     names = ", ".join(sorted(t.__name__ for t in types))

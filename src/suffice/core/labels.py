@@ -149,6 +149,8 @@ def _from_list(values: Sequence[Any]) -> Values:
     integers = {t for t in types if issubclass(t, (int, np.integer)) and not issubclass(t, np.timedelta64)}
     floats = {t for t in types if issubclass(t, (float, np.floating))}
     if types == integers | floats:
+        if types and not floats and array.dtype.kind not in "biu" and min(values) >= 0 and max(values) < 1 << 64:
+            array = np.array(values, np.uint64)  # NumPy takes floats for integers below and above 2⁶³
         exact = array.dtype.kind == "f" if floats else array.dtype.kind in "biu"
         if integers and floats:
             exact = exact and all(map(_same_number, array.tolist(), values))

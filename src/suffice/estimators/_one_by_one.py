@@ -16,7 +16,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from suffice.core.arrays import LEAST_WEIGHT, MOST_WEIGHT
+from suffice.core.arrays import LEAST_WEIGHT, MOST_WEIGHT, is_missing
 from suffice.core.errors import InvalidDataError, InvalidOptionError, LeftOutWarning, MissingLabelError, QuantityWarning
 from suffice.core.labels import label_list
 from suffice.core.statistics import ByClass
@@ -303,5 +303,5 @@ def check_label(y: Any) -> None:
         return
     if isinstance(y, Sized) and not isinstance(y, (str, bytes)):
         raise InvalidDataError(f"The label of one row must be a single value, found {y!r}")
-    if y is None or y != y:  # NaN
+    if is_missing(y):
         raise MissingLabelError(0)

@@ -19,6 +19,7 @@ from suffice.model.learned import Learned
 
 WAITING = 8  # rows wait until they are more than one in so many
 MOST_WAITING = 1 << 16
+NUMBER = (Real, np.bool_)
 LABELS = frozenset((str, int, bool))  # types of labels that are known at sight
 
 
@@ -112,7 +113,7 @@ class WaitingRows(Answering):
         known = () if before is None else self._names()
         names = sorted({*known, *(name for row in rows for name in row)})  # the order within a dict says nothing
         table: Any
-        if before is not None and self._numbers_categories(before):
+        if before is not None and self._numbers_categories(before, rows):
             table = self._matrix(rows)
         else:
             table = engines.Memory(as_frame({name: [row.get(name) for row in rows] for name in names}))
@@ -131,16 +132,23 @@ class WaitingRows(Answering):
         self._refuse_no_row(x)
         row = named(x)
         rows: Any
-        if self._form == "numbers" or self._numbers_categories(self._learned):
+        if self._form == "numbers" or self._numbers_categories(self._learned, [row]):
             rows = self._matrix([row])
         else:
             rows = self._read_frame(as_frame({name: [row.get(name)] for name in self._names()}))
         found: Array = self._run(self._learned.posterior, rows, self._calibration())
         return found[0]
 
-    def _numbers_categories(self, learned: Learned) -> bool:
-        """Whether categories are the numbers 0, 1, 2, … of an array, which a table would take for names."""
-        return self._form == "categories" and learned.form == "numbers" and "feature_names_in_" not in self.__dict__
+    def _numbers_categories(self, learned: Learned, rows: list[Any]) -> bool:
+        """Whether categories are the numbers 0, 1, 2, … of an array, which a table would take for names.
+
+        While no category is known, the values of the rows say what they are.
+        """
+        if self._form != "categories" or learned.form != "numbers" or "feature_names_in_" in self.__dict__:
+            return False
+        if learned.statistics.statistic.sizes.any():
+            return True
+        return all(value is None or isinstance(value, NUMBER) for row in rows for value in row.values())
 
     def _matrix(self, rows: list[Any]) -> Array:
         """Return rows of values by name as a matrix of numbers; None is missing."""
@@ -149,7 +157,7 @@ class WaitingRows(Answering):
             for j, name in enumerate(names):
                 value = row.get(name)
                 if value is not None:
-                    if not isinstance(value, (Real, np.bool_)):
+                    if not isinstance(value, NUMBER):
                         raise InvalidDataError(f"{type(self).__name__} reads numbers, found the row {row!r}")
                     out[i, j] = float(value)
         return out
@@ -164,7 +172,7 @@ class WaitingRows(Answering):
     def _summarized(self, learned: Learned, rows: list[Any], labels: list[Any], weights: list[float]) -> ByClass[Any]:
         """Summarize rows as they were learned."""
         read: Any
-        if self._numbers_categories(learned):
+        if self._numbers_categories(learned, rows):
             read = self._check_X(self._matrix(rows))
         else:
             read = self._read_frame(as_frame({name: [row.get(name) for row in rows] for name in self._names()}))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from copy import copy
+from typing import Any, Self
 
 from suffice.core.errors import MissingPackageError
 from suffice.estimators.scikit_learn import clone
@@ -40,6 +41,11 @@ class RiverClassifier(base.Classifier):  # type: ignore[misc]  # river may not b
     def __init__(self, estimator: Any = None):
         self.estimator = estimator
         self._model = BayesClassifier() if estimator is None else clone(estimator)
+
+    def __copy__(self) -> Self:
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__, _model=copy(self._model))  # copies learn apart
+        return made
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
-from enum import Enum
 from itertools import islice
 from math import isfinite
 from numbers import Real
@@ -23,12 +21,6 @@ from suffice.estimators._threads import lock_of
 __all__ = ["Window"]
 
 Read: TypeAlias = Callable[[Any, str], tuple[Any, list[Any], Array, int]]  # rows, labels, times and number of a batch
-
-
-class Held(Enum):
-    """What is held instead of a row."""
-
-    IN_FILES = "it is read again"
 
 
 class RowsAgain:
@@ -87,8 +79,8 @@ class Window(Changing):
     ('bad', np.float64(50.0))
     """
 
-    _held: deque[tuple[Any, Any, float]]  # rows that were learned, the oldest first: row, label, time
-    _again: deque[RowsAgain]  # files whose rows are held as `Held.IN_FILES`
+    _held: list[tuple[Any, Any, float]]  # rows that were learned, the oldest first: row, label (of files None), time
+    _again: list[RowsAgain]  # files whose rows are held without a label
     _gone: int  # how many of them have left the window, and are not forgotten yet
 
     _sorted: ClassVar[str] = "Rows of a window come in the order of their times"
@@ -111,7 +103,7 @@ class Window(Changing):
         if self.span is not None and self.time is None:
             raise InvalidOptionError("A span of time needs the name of the column of times: give time")
         super()._begin()
-        self._held, self._gone, self._again = deque(), 0, deque()
+        self._held, self._gone, self._again = [], 0, []
 
     def learn_one(self, x: Any, y: Any) -> Self:
         """Learn one row, the newest; rows that leave the window for it are forgotten."""
@@ -169,7 +161,7 @@ class Window(Changing):
                 self._hold(row, label, time)
             else:
                 again.learned += 1
-                self._hold(Held.IN_FILES, None, time)
+                self._hold(None, None, time)
 
     def _leaves(self, at: int) -> bool:
         """Whether the row at a place among those held is not in the window."""
@@ -183,8 +175,7 @@ class Window(Changing):
         if not gone:
             return
         self._inner._unlearn([row for row, _ in gone], [y for _, y in gone], [1.0] * len(gone))
-        for _ in gone:
-            self._held.popleft()
+        del self._held[: self._gone]
         self._gone = 0
 
     def __copy__(self) -> Self:
@@ -194,15 +185,15 @@ class Window(Changing):
         return made
 
     def _copy_held(self) -> None:
-        self._held, self._again = self._held.copy(), deque(copy(each) for each in self._again)
+        self._held, self._again = self._held.copy(), [copy(each) for each in self._again]
 
     def _row_again(self, row: Any, label: Any) -> tuple[Any, Any]:
         """Return a row that is held, and its label; one of files is read again."""
-        if row is not Held.IN_FILES:
+        if label is not None:
             return row, label
         found = self._again[0].next(self._read)
         if self._again[0].gone == self._again[0].learned:
-            self._again.popleft()
+            self._again.pop(0)
         return found
 
     def _now_counted(self, exact: bool) -> Any:

@@ -76,7 +76,7 @@ def of_quantiles(points: Points, last: Array, bins: int) -> Array:
     values, first, place = np.unique(points.values[:, 0], return_index=True, return_inverse=True)
     end = last[first]
     reached = np.cumsum(np.bincount(place, weights=points.weight))
-    wanted = np.arange(1, bins) * reached[-1] / bins
+    wanted = reached[-1] * (np.arange(1, bins) / bins)  # no product is larger than the sum
     slack = 1e-10 * reached[-1]  # rounding error of sums of weights
     at = np.searchsorted(reached, wanted - slack)
     after = np.minimum(at + 1, len(values) - 1)

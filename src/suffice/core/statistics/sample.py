@@ -45,8 +45,11 @@ class Points(Record):
     rest: Annotated[Array | None, Held("points", 2)] = None
 
     def check_agreement(self) -> None:
-        """Raise an error if values of one column are missing, or do not ascend in a class, or rows are not distinct."""
+        """Raise an error if the weights overflow, values of a column do not ascend in a class, or rows are repeated."""
         check_rest("rest", self.weight, self.rest)
+        with np.errstate(over="ignore"):
+            if not np.isfinite(self.weight.sum()):
+                raise MismatchError("weight must have a sum that float64 holds")
         if self.values.shape[1] != 1:
             if len(tidy(self.values, self.codes, self.sums, len(self.start) - 1).weight) < len(self.weight):
                 raise MismatchError("values must be distinct rows in each class")
