@@ -13,7 +13,7 @@ import skl2onnx
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from skl2onnx.common.data_types import StringTensorType
+from skl2onnx.common.data_types import DoubleTensorType, Int64TensorType, StringTensorType
 from sklearn.datasets import load_digits, load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -26,6 +26,7 @@ from suffice.core.errors import (
     ImpossibleRowWarning,
     InvalidDataError,
     InvalidOptionError,
+    LeftOutWarning,
     MissingPackageError,
     NoFormulaError,
 )
@@ -85,13 +86,13 @@ def answers(model, rows):
     """Run a model on a matrix, or on columns of Python values of which None is missing; return labels and numbers."""
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     if isinstance(rows, np.ndarray):
-        return session.run(["output_label", "output_probability"], {"X": rows})
+        return session.run(["label", "probabilities"], {"X": rows})
     feed = {}
     for each in session.get_inputs():
         text = each.type == "tensor(string)"
         values = [("" if text else np.nan) if v is None else v for v in rows[each.name]]
         feed[each.name] = np.array(values, dtype=object if text else np.float64).reshape(-1, 1)
-    return session.run(["output_label", "output_probability"], feed)
+    return session.run(["label", "probabilities"], feed)
 
 
 def check(clf, rows, **options):
@@ -270,6 +271,51 @@ def test_columns_with_names_have_inputs_and_a_matrix_can_be_asked_for():
 # ---- tables
 
 
+def test_columns_that_are_called_like_outputs_have_inputs():
+    clf = sf.BayesClassifier().fit({"label": REALS[:, 0], "probabilities": REALS[:, 1], "label1": REALS[:, 2]}, LABELS)
+    session = onnxruntime.InferenceSession(clf.to_onnx().SerializeToString(), providers=["CPUExecutionProvider"])
+    assert [each.name for each in session.get_outputs()] == ["label2", "probabilities1"]
+    rows = {"label": REALS[:20, :1], "probabilities": REALS[:20, 1:2], "label1": REALS[:20, 2:3]}
+    _, p = session.run(None, rows)
+    assert_allclose(p, clf.predict_proba({name: x[:, 0] for name, x in rows.items()}), **CLOSE)
+
+
+def test_a_matrix_has_the_columns_that_are_left_out_too():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(200, 4)), rng.integers(0, 2, 200)
+    x[:, 1] = np.nan
+    x += y[:, None]
+    with pytest.warns(LeftOutWarning, match="x1"):
+        clf = sf.BayesClassifier().fit(x, y)
+    assert "x1" not in clf._predictor().columns
+    check(clf, x)
+
+
+@pytest.mark.parametrize("structure", ["naive", "auto"])
+def test_parts_of_dates_have_inputs_that_say_what_they_are(structure):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 400)
+    days = np.datetime64("2019-11-20") + rng.integers(0, 900, 400) + 150 * y
+    seconds = rng.exponential(1000 * (1 + y)).astype("timedelta64[s]")
+    table = {"on": days, "took": seconds, "paid": [f"${v:.2f}" for v in rng.normal(size=400) + y]}
+    clf = sf.BayesClassifier(structure=structure).fit(table, y)
+    model = clf.to_onnx()
+    said = {each.name: each.doc_string for each in model.graph.input}
+    assert said["on year"] == "the year, read from dates"
+    assert said["on days"] == "days since 2000-01-01, read from dates"
+    assert said["took"] == "a duration in seconds"
+    assert said["paid"] == "strings read as numbers"
+    parts = {
+        "on year": days.astype("datetime64[Y]").astype(int) + 1970,
+        "on month": days.astype("datetime64[M]").astype(int) % 12 + 1,
+        "on weekday": (days.astype(int) + 3) % 7,
+        "on days": (days - np.datetime64("2000-01-01")).astype(float),
+        "took": seconds.astype(float),
+        "paid": [float(text[1:]) for text in table["paid"]],
+    }
+    assert_allclose(answers(model, parts)[1], clf.predict_proba(table), **CLOSE)
+
+
 @pytest.mark.parametrize("missing", ["ignore", "informative"])
 @pytest.mark.parametrize("structure", ["naive", "pairs"])
 def test_columns_of_all_kinds_with_gaps_and_unseen_categories(structure, missing):
@@ -403,7 +449,7 @@ def test_each_text_has_the_answer_that_it_has_alone():
     clf = sf.TextClassifier().fit(texts, y)
     session = onnxruntime.InferenceSession(clf.to_onnx().SerializeToString(), providers=["CPUExecutionProvider"])
     for text in MESSAGES + SIGMAS:
-        (p,) = session.run(["output_probability"], {"x0": [[text]]})
+        (p,) = session.run(["probabilities"], {"x0": [[text]]})
         assert_allclose(p, clf.predict_proba([text]), **CLOSE)
     empty = np.empty((0, 1), dtype=object)
     assert [each.shape for each in session.run(None, {"x0": empty})] == [(0,), (0, 2)]
@@ -413,7 +459,7 @@ def test_each_text_has_the_answer_that_it_has_alone():
 @pytest.mark.parametrize("accents", [None, "ascii", "unicode"])
 def test_any_text_has_the_probabilities_of_the_library(accents, texts):
     clf, session = _of_letters(accents)
-    (p,) = session.run(["output_probability"], {"x0": np.array(texts, dtype=object)[:, None]})
+    (p,) = session.run(["probabilities"], {"x0": np.array(texts, dtype=object)[:, None]})
     assert_allclose(p, clf.predict_proba(texts), **CLOSE)
 
 
@@ -490,7 +536,8 @@ def test_sms_messages(data_dir):
 @pytest.mark.parametrize(("estimator", "x"), ESTIMATORS, ids=lambda value: type(value).__name__)
 def test_skl2onnx_converts_pipelines(estimator, x):
     suffice.onnx.register_converters()
-    for labels in (LABELS, np.searchsorted(["a", "b", "c"], LABELS), LABELS == "b"):
+    numbers = np.searchsorted(["a", "b", "c"], LABELS)
+    for labels in (LABELS, numbers, numbers.astype(float), LABELS == "b"):
         pipeline = make_pipeline(FunctionTransformer(), estimator).fit(x, labels)
         for dtype, near in ((np.float64, 1e-9), (np.float32, 1e-5)):
             model = skl2onnx.to_onnx(pipeline, x[:1].astype(dtype), options={"zipmap": False})
@@ -509,6 +556,45 @@ def test_a_step_of_a_pipeline_has_dictionaries_of_probabilities_if_asked():
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     _, p = session.run(None, {"X": rows[:1]})
     assert p[0] == pytest.approx(dict(zip("abc", pipeline.predict_proba(rows[:1])[0], strict=True)), abs=1e-5)
+
+
+def test_labels_of_a_step_are_positions_if_asked():
+    suffice.onnx.register_converters()
+    clf = GaussianNB().fit(REALS, LABELS)
+    model = skl2onnx.to_onnx(clf, REALS[:1], options={id(clf): {"zipmap": False, "nocl": True}})
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    assert_array_equal(session.run(["label"], {"X": REALS})[0], clf.predict_proba(REALS).argmax(axis=1))
+
+
+def test_skl2onnx_converts_classifiers_of_texts():
+    suffice.onnx.register_converters()
+    pipeline = make_pipeline(sf.TextClassifier()).fit(*messages(100))
+    text = [("text", StringTensorType([None, 1]))]
+    model = skl2onnx.to_onnx(pipeline, initial_types=text, options={"zipmap": False})
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    labels, p = session.run(None, {"text": np.array(MESSAGES, dtype=object)[:, None]})
+    assert_allclose(p, pipeline.predict_proba(MESSAGES), rtol=0, atol=1e-5)
+    assert_array_equal(labels, pipeline.predict(MESSAGES))
+
+
+@pytest.mark.parametrize("structure", ["naive", "auto"])
+def test_skl2onnx_converts_classifiers_of_tables_with_an_input_for_each_column(structure):
+    suffice.onnx.register_converters()
+    table = {"size": REALS[:, 0], "count": COUNTS[:, 0].astype(np.int64), "kind": np.where(REALS[:, 1] > 0, "a", "b")}
+    clf = sf.BayesClassifier(structure=structure).fit(table, LABELS)
+    kinds = {"size": DoubleTensorType, "count": Int64TensorType, "kind": StringTensorType}
+    inputs = [(name, kind([None, 1])) for name, kind in kinds.items()]
+    model = skl2onnx.to_onnx(make_pipeline(clf), initial_types=inputs, options={"zipmap": False})
+    onnx.checker.check_model(model, full_check=True)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    feed = {name: np.asarray(x, dtype=object if name == "kind" else None)[:, None] for name, x in table.items()}
+    labels, p = session.run(None, feed)
+    assert_allclose(p, clf.predict_proba(table), **CLOSE)
+    assert_array_equal(labels, clf.predict(table))
+    with pytest.raises(InvalidDataError, match="a column of strings called 'kind', found none among"):
+        skl2onnx.to_onnx(clf, initial_types=inputs[:2])
+    with pytest.raises(InvalidDataError, match="a column of numbers called 'size', found StringTensorType"):
+        skl2onnx.to_onnx(clf, initial_types=[("size", StringTensorType([None, 1])), *inputs[1:]])
 
 
 @pytest.mark.parametrize(
@@ -574,9 +660,11 @@ def test_what_cannot_be_expressed_is_refused_by_name():
     clf.fit({"k": ["a", "b"] * 9}, [0, 1] * 9)
     with pytest.raises(NoFormulaError, match=r"\['k'\] hold strings"):
         clf.to_onnx(inputs="matrix")
-    for bad in ("output_label", ""):
-        with pytest.raises(InvalidDataError, match="rename it"):
-            sf.BayesClassifier(calibrate=False).fit({bad: REALS[:, 0]}, LABELS).to_onnx()
+    with pytest.raises(InvalidDataError, match="rename it"):
+        sf.BayesClassifier(calibrate=False).fit({"": REALS[:, 0]}, LABELS).to_onnx()
+    days = (np.arange(len(LABELS)) * 17 % 97).astype("datetime64[D]")
+    with pytest.raises(NoFormulaError, match=r"'on' holds dates.*inputs='columns'"):
+        sf.BayesClassifier(structure="naive").fit({"on": days}, LABELS).to_onnx(inputs="matrix")
     with pytest.raises(InvalidOptionError, match="inputs must be"):
         clf.to_onnx(inputs="rows")
     with pytest.raises(InvalidOptionError, match="dtype must be"):

@@ -144,7 +144,7 @@ class Explaining(Answering):
         Parameters
         ----------
         dialect : str, default='duckdb'
-            Any that Ibis writes: 'duckdb', 'postgres', 'snowflake', 'bigquery', 'sqlite', …
+            Any that sqlglot writes: 'duckdb', 'postgres', 'snowflake', 'bigquery', 'sqlite', …
         table : str, default='data'
             The name of the table.
         types : dict of str to str, default=None
@@ -180,7 +180,8 @@ class Explaining(Answering):
         Returns
         -------
         model : onnx.ModelProto
-            With the outputs "output_label", (n_samples,), and "output_probability", (n_samples, n_classes).
+            With the outputs "label", (n_samples,), and "probabilities", (n_samples, n_classes); of columns with such
+            names "label1" and "probabilities1".
         """
         return engines.to_onnx(self._predictor(), inputs, dtype)
 

@@ -61,8 +61,8 @@ class Predictor:
         if names is not None and (len(names) != self.n_columns or len(set(names)) < len(names)):
             raise MismatchError(f"names must be {self.n_columns} distinct columns, found {shown(names)}")
         if isinstance(family, Product):
-            known = self.names or tuple(f"x{j}" for j in range(self.n_columns))
-            unknown = [name for name in family.names if name not in set(known)]
+            known = set(self.training_columns)
+            unknown = [name for name in family.names if name not in known]
             schema = self.schema
             if unknown or schema is None or (schema.blocks, schema.readings) != (family.blocks, family.readings):
                 raise MismatchError("names and schema must be those of the blocks of columns")
@@ -88,7 +88,18 @@ class Predictor:
         """The names of the columns that are read."""
         if isinstance(self.learned.family, Product):
             return tuple(self.learned.family.names)
+        return self.training_columns
+
+    @property
+    def training_columns(self) -> tuple[str, ...]:
+        """The names of all columns of the training rows, in their order, also of those that are left out."""
         return self.names or tuple(f"x{j}" for j in range(self.n_columns))
+
+    @property
+    def formula_columns(self) -> tuple[str, ...]:
+        """The names of the columns of `formula`: those that are read, or the numbers that are read from them."""
+        family = self.learned.family
+        return tuple(family.columns) if isinstance(family, Product) else self.columns
 
     @property
     def string_columns(self) -> tuple[str, ...]:
@@ -118,7 +129,7 @@ class Predictor:
     def read(self, frame: Frame) -> Columns:
         """Read the columns of a table; of several families, those that are not there count as missing."""
         if self.form == "table":
-            return aligned(frame, self.columns, self._readings)
+            return aligned(frame, self.columns, self.readings)
         return in_form(frame.select(self.columns), self.form)
 
     def predict(self, frame: Frame) -> Values:
@@ -154,12 +165,13 @@ class Predictor:
         if self.form != "table":
             return dict(zip(self.columns, np.asarray(drawn).reshape(n, -1).T, strict=True)), labels
         order = {name: i for i, name in enumerate(self.names or self.columns)}
-        sources = {each.name: each.source for each in self._readings}
+        sources = {each.name: each.source for each in self.readings}
         names: list[str] = sorted(drawn, key=lambda name: order[sources.get(str(name), str(name))])
         return {name: self._rounded(name, drawn[name]) for name in names}, labels
 
     @property
-    def _readings(self) -> tuple[ColumnReading, ...]:
+    def readings(self) -> tuple[ColumnReading, ...]:
+        """How columns of strings and times become columns of numbers."""
         return () if self.schema is None else self.schema.readings
 
     def impute(self, frame: Frame, how: FillMethod = "mean", random_state: Any = None) -> dict[str, Any]:
@@ -265,8 +277,8 @@ class Predictor:
 
     def table_formula(self) -> Scoring:
         """Return the same as formulas over the columns of the table itself; an error names columns that are read."""
-        if self._readings:
-            what = "; ".join(f"{each.name!r} is {each.note}" for each in self._readings[:5])
+        if self.readings:
+            what = "; ".join(f"{each.name!r} is {each.note}" for each in self.readings[:5])
             raise NoFormulaError(
                 f"A database does not read strings and times as the model does: {what}. Convert these columns to "
                 "numbers before fit"

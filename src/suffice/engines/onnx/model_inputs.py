@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from onnx import TensorProto, ValueInfoProto, helper
@@ -45,13 +45,15 @@ class Inputs:
         """Return whether a column holds strings."""
         return name in self.strings
 
-    def declared(self) -> list[ValueInfoProto]:
-        """Return the inputs with their types and shapes."""
+    def declared(self, notes: Mapping[str, str]) -> list[ValueInfoProto]:
+        """Return the inputs with their types, their shapes and what `notes` say of them."""
         number = helper.np_dtype_to_tensor_dtype(np.dtype(self.dtype))
         if self.matrix:
             return [helper.make_tensor_value_info(MATRIX, number, [None, len(self.columns)])]
         types = {name: TensorProto.STRING if self.is_string(name) else number for name in self.columns}
-        return [helper.make_tensor_value_info(name, each, [None, 1]) for name, each in types.items()]
+        return [
+            helper.make_tensor_value_info(name, each, [None, 1], notes.get(name, "")) for name, each in types.items()
+        ]
 
     def _all_numbers(self) -> tuple[Tensor, list[str]]:
         """Return all columns of numbers, (rows, columns), and their names."""

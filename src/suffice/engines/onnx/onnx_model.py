@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
+from itertools import chain, count
 
 import numpy as np
 from onnx import ModelProto, TensorProto, ValueInfoProto, checker, helper
@@ -20,7 +21,7 @@ from suffice.model.predictor import Predictor
 IR_VERSION = 8  # of the file format, the first that has the operators of `OPSETS`
 TEXT_IR_VERSION = 9  # the same of `TEXT_OPSETS`
 NEEDS_RUNTIME = f"Texts are cut into words by {RUNTIME}.Tokenizer, an operator of onnxruntime: other runtimes lack it."
-LABEL, PROBABILITY = "output_label", "output_probability"  # as the converters of scikit-learn call them
+LABEL, PROBABILITY = "label", "probabilities"  # as skl2onnx calls them where probabilities are one array
 
 
 def of_predictor(predictor: Predictor, inputs: str, dtype: str) -> ModelProto:
@@ -29,19 +30,33 @@ def of_predictor(predictor: Predictor, inputs: str, dtype: str) -> ModelProto:
     `inputs` are "columns", one "matrix", or "auto": columns if those of the training rows had names.
     """
     scoring, strings = predictor.formula(), predictor.string_columns
-    matrix = inputs == "matrix" or (inputs == "auto" and predictor.names is None and not strings)
-    return to_onnx(scoring, predictor.columns, strings, matrix, np.dtype(dtype).type)
+    parts = [each for each in predictor.readings if each.name != each.source]
+    matrix = inputs == "matrix" or (inputs == "auto" and predictor.names is None and not strings and not parts)
+    if matrix and parts:
+        raise NoFormulaError(
+            f"Column {parts[0].source!r} holds dates, whose parts no matrix has: pass inputs='columns', for an input "
+            f"{parts[0].name!r} and one for each other part"
+        )
+    columns = predictor.training_columns if matrix else predictor.formula_columns
+    notes = {each.name: each.note for each in predictor.readings}
+    return to_onnx(scoring, columns, strings, matrix, np.dtype(dtype).type, notes)
 
 
 def to_onnx(
-    scoring: f.Scoring, columns: Sequence[str], strings: Iterable[str], matrix: bool, dtype: type[np.floating]
+    scoring: f.Scoring,
+    columns: Sequence[str],
+    strings: Iterable[str],
+    matrix: bool,
+    dtype: type[np.floating],
+    notes: Mapping[str, str] | None = None,
 ) -> ModelProto:
     """Return the model of a scoring.
 
-    `columns` are those of the training rows, `strings` those of them that hold strings. With `matrix` there is one
-    input of all columns. `dtype` is that of numbers in inputs and outputs.
+    `columns` are those of the rows, `strings` those of them that hold strings. With `matrix` there is one
+    input of all columns. `dtype` is that of numbers in inputs and outputs. `notes` say of some columns what they hold.
     """
-    _check_names(() if matrix else columns)
+    if not matrix and "" in columns:
+        raise InvalidDataError("A column is called '', and inputs of ONNX have names: rename it")
     prefix = "_" * (1 + max((len(name) - len(name.lstrip("_")) for name in columns), default=0))  # no column has it
     graph = Graph(prefix)
     formulas = [term.formula for term in scoring.all_terms]
@@ -59,14 +74,16 @@ def to_onnx(
     p = _posterior(graph.add("Expand", evidence, size).reshape(0, 0), scoring)
     labels, label_type = _labels(scoring.labels)
     best = graph.add("ArgMax", p, axis=1, keepdims=0)
-    graph.name_output(graph.constant(labels).gather(best, axis=0), LABEL)
-    graph.name_output(p if dtype == np.float64 else p.cast(dtype), PROBABILITY)
+    taken = () if matrix else columns
+    label, probability = _free_name(LABEL, taken), _free_name(PROBABILITY, taken)
+    graph.name_output(graph.constant(labels).gather(best, axis=0), label)
+    graph.name_output(p if dtype == np.float64 else p.cast(dtype), probability)
     number = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
     outputs = [
-        helper.make_tensor_value_info(LABEL, label_type, [None]),
-        helper.make_tensor_value_info(PROBABILITY, number, [None, len(scoring.labels)]),
+        helper.make_tensor_value_info(label, label_type, [None]),
+        helper.make_tensor_value_info(probability, number, [None, len(scoring.labels)]),
     ]
-    return _model(graph, inputs.declared(), outputs)
+    return _model(graph, inputs.declared(notes or {}), outputs)
 
 
 def _posterior(evidence: Tensor, scoring: f.Scoring) -> Tensor:
@@ -99,11 +116,9 @@ def _labels(labels: Values) -> tuple[Values, int]:
     return labels.astype(plain), helper.np_dtype_to_tensor_dtype(np.dtype(plain))
 
 
-def _check_names(names: Iterable[str]) -> None:
-    """Refuse names of columns that inputs cannot have."""
-    for name in names:
-        if not name or name in (LABEL, PROBABILITY):
-            raise InvalidDataError(f"A column is called {name!r}, as no input of ONNX can be called here: rename it")
+def _free_name(name: str, taken: Sequence[str]) -> str:
+    """Return a name that is not taken: the name itself, or with the first number behind it that makes it free."""
+    return next(found for found in chain([name], (f"{name}{i}" for i in count(1))) if found not in taken)
 
 
 def _model(graph: Graph, inputs: Sequence[ValueInfoProto], outputs: Sequence[ValueInfoProto]) -> ModelProto:
