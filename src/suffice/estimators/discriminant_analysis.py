@@ -28,7 +28,7 @@ from suffice.estimators.generative_classifier import GenerativeClassifier
 from suffice.estimators.parameter_checks import ARRAY_LIKE, BOOLEAN, Allowed, choice, has_method, interval
 from suffice.estimators.scikit_learn import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from suffice.families import MultivariateGaussian
-from suffice.families.covariance import as_scatter, one_blas_thread, per_weight
+from suffice.families.covariance import as_scatter, exceeds, one_blas_thread, per_weight
 from suffice.families.linear_discriminant import Directions, LinearDiscriminant
 from suffice.model.joint import Model
 
@@ -363,7 +363,7 @@ class QuadraticDiscriminantAnalysis(_DiscriminantAnalysis):
         covariances = self._distribution.estimated
         work = covariances.size * len(covariances[0]) // 8
         with one_blas_thread(len(covariances[0])):
-            exceed = in_threads(lambda covariance: _exceeds(covariance, self.tol), covariances, work)
+            exceed = in_threads(lambda covariance: exceeds(covariance, self.tol), covariances, work)
         for label, fits, weight in zip(labels, exceed, self.class_count_, strict=True):
             if not fits:
                 raise SingularCovarianceError(self._why_singular(label, weight))
@@ -395,12 +395,3 @@ class QuadraticDiscriminantAnalysis(_DiscriminantAnalysis):
         if not self.store_covariance:
             raise AttributeError("covariance_ is there with store_covariance=True")
         return list(self._as_learned(self._distribution.covariance))
-
-
-def _exceeds(covariance: Array, tol: float) -> bool:
-    """Tell whether every eigenvalue is above `tol`, by trying to factorize what is above it."""
-    try:
-        np.linalg.cholesky(covariance - tol * np.eye(len(covariance)))
-    except np.linalg.LinAlgError:
-        return False
-    return True

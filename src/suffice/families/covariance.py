@@ -203,6 +203,15 @@ def _raised_one(covariance: Array, least: Array, floor: float) -> tuple[Array | 
     return correlation * scales if changed else None, factor * scale[:, None], rank
 
 
+def exceeds(matrix: Array, least: float) -> bool:
+    """Tell whether every eigenvalue is above `least`, by trying to factorize what is above it."""
+    try:
+        np.linalg.cholesky(matrix - least * np.eye(len(matrix)))
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
 TOLERANCE, MOST_ROUNDS = 1e-9, 2000  # of EM: the largest change of a correlation, and the number of rounds
 
 

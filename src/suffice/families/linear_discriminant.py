@@ -13,10 +13,12 @@ from suffice.core.errors import SingularCovarianceError
 from suffice.core.statistics import Sample, Scatter
 from suffice.core.validation import Held
 from suffice.families._base import Distribution, resolution
-from suffice.families.covariance import as_scatter, diagonals, raised
+from suffice.families.covariance import as_scatter, diagonals, exceeds, raised
 from suffice.families.multivariate_gaussian import MultivariateGaussian, MultivariateGaussianDistribution
 
 Solver = Literal["svd", "lsqr", "eigen"]
+
+WELL_APART = 1e-8  # from 0 of the least eigenvalue of a correlation matrix whose Cholesky factor keeps digits
 
 
 class LinearDiscriminant(MultivariateGaussian):
@@ -111,11 +113,7 @@ def _by_singular_values(scatter: Scatter, mean: Array, priors: Array, tol: float
     constant = diagonals(within) <= resolution(mean)  # but for rounding
     within = np.where(constant[:, None] | constant, 0.0, within)
     deviation = np.sqrt(np.where(constant, 1.0, diagonals(within)))
-    # These are the squares of the singular values of the scaled rows. The rows themselves are not needed.
-    squares, vectors = np.linalg.eigh(within / np.outer(deviation, deviation))
-    spread = np.sqrt(np.maximum(squares, 0.0))[::-1]
-    rank = int((spread > tol).sum())
-    white = vectors[:, ::-1][:, :rank] / deviation[:, None] / spread[:rank]
+    white = _whitening(within / np.outer(deviation, deviation), tol) / deviation[:, None]
     centre = priors @ mean
     scale = np.sqrt(weight * priors / max(len(mean) - 1, 1))[:, None]
     _, between, turned = np.linalg.svd((scale * (mean - centre)) @ white, full_matrices=False)
@@ -124,6 +122,23 @@ def _by_singular_values(scatter: Scatter, mean: Array, priors: Array, tol: float
     projected = (mean - centre) @ scalings
     coef, level = projected @ scalings.T, -0.5 * (projected**2).sum(axis=1)
     return Directions(coef, level - coef @ centre, (centre, coef, level), scalings, _shares(between**2), centre)
+
+
+def _whitening(correlation: Array, tol: float) -> Array:
+    """Return directions with variance 1, one to a column, that span those in which columns vary by more than `tol`.
+
+    If they vary so in all directions, the inverse of the Cholesky factor will do: it takes a fraction of the time that
+    eigenvectors take.
+    """
+    from scipy.linalg.lapack import dtrtri
+
+    if exceeds(correlation, max(tol**2, WELL_APART)):
+        return np.asarray(dtrtri(np.linalg.cholesky(correlation), lower=1)[0].T)
+    # These are the squares of the singular values of the scaled rows. The rows themselves are not needed.
+    squares, vectors = np.linalg.eigh(correlation)
+    spread = np.sqrt(np.maximum(squares, 0.0))[::-1]
+    rank = int((spread > tol).sum())
+    return np.asarray(vectors[:, ::-1][:, :rank] / spread[:rank])
 
 
 def _by_eigenvalues(mean: Array, covariance: Array, total: Array) -> Directions:

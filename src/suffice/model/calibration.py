@@ -158,24 +158,24 @@ class Calibration:
 
         return posterior
 
-    def log_posterior(self, evidence: Array, log_prior: Array) -> Array:
+    def log_posterior(self, evidence: Any, log_prior: Array, before: int = 0, xp: Any = np) -> Any:
         """Return log p(y | x) of rows whose evidence is (rows, classes); impossible classes remain impossible.
 
-        `log_prior` is (classes,), or (rows, classes) if each row has its own.
+        `log_prior` is (classes,), or (rows, classes) if each row has its own. The evidence may be an array of another
+        library, whose namespace is `xp`. An error numbers rows from `before` on.
         """
-        log_prior = np.broadcast_to(_possible(log_prior), numbers_only(evidence).shape)
-        impossible = np.isneginf(evidence)
-        scores = log_prior + self.slope * bounded(evidence) + self.bias
-        scores[impossible] = -np.inf
-        lost = np.isneginf(scores).all(axis=1)
-        scores[lost] = log_prior[lost]
-        top = scores.max(axis=1, keepdims=True)
-        out = scores - top - np.log(np.exp(scores - top).sum(axis=1, keepdims=True))
+        numbers_only(evidence, before)
+        known = _possible(log_prior)
+        log_prior, slope, bias = (xp.asarray(each) for each in (known, self.slope, self.bias))
+        scores = xp.where(xp.isneginf(evidence), -np.inf, log_prior + slope * bounded(evidence, xp) + bias)
+        scores = xp.where(xp.isneginf(scores).all(axis=1)[:, None], log_prior, scores)
+        out = scores - scores.max(axis=1, keepdims=True)
+        out -= xp.log(xp.exp(out).sum(axis=1, keepdims=True))
         if self.mixed:
             with np.errstate(divide="ignore"):
-                share = np.log(self.mixed) + log_prior - np.log(np.exp(log_prior).sum(axis=1, keepdims=True))
-            out = np.logaddexp(np.log1p(-self.mixed) + out, share)
-        return np.asarray(out)
+                share = np.log(self.mixed) + known - np.log(np.exp(known).sum(axis=-1, keepdims=True))
+            out = xp.logaddexp(np.log1p(-self.mixed) + out, xp.asarray(share))
+        return out
 
 
 def _possible(log_prior: Array) -> Array:
@@ -183,10 +183,10 @@ def _possible(log_prior: Array) -> Array:
     return np.where(np.isfinite(log_prior).any(axis=-1, keepdims=True), log_prior, 0.0)
 
 
-def bounded(evidence: Array) -> Array:
+def bounded(evidence: Any, xp: Any = np) -> Any:
     """Subtract the evidence of the best class of each row, and bound the result so that exp does not underflow."""
-    top = np.ascontiguousarray(evidence.T).max(axis=0)[:, None]  # NumPy takes long for many short rows
-    return np.maximum(evidence - np.where(np.isfinite(top), top, 0.0), -BEYOND)
+    top = xp.ascontiguousarray(evidence.T).max(axis=0)[:, None]  # NumPy takes long for many short rows
+    return xp.maximum(evidence - xp.where(xp.isfinite(top), top, 0.0), -BEYOND)
 
 
 def _spread(evidence: Array, weight: Array) -> float:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
-from suffice.core.arrays import Array
 from suffice.core.errors import InvalidDataError, SufficeError
 
 OUT_OF_RANGE = "A number of the statistics is too large or too small for float64"
@@ -35,10 +35,13 @@ def drawing() -> Iterator[None]:
         raise InvalidDataError(f"No rows can be drawn. {OUT_OF_RANGE} ({error})") from error
 
 
-def numbers_only(scores: Array) -> Array:
-    """Return log-densities (rows, classes); raise an error if one is not a number, or infinitely large."""
+def numbers_only(scores: Any, before: int = 0) -> Any:
+    """Return log-densities (rows, classes); raise an error if one is not a number, or infinitely large.
+
+    Rows are numbered from `before` on.
+    """
     if scores.size and not scores.max() < np.inf:  # of numbers and NaN, the latter is the largest
-        raise not_a_number(int(np.argmax(~(scores < np.inf).all(axis=1))))
+        raise not_a_number(before + int((~(scores < np.inf).all(axis=1)).argmax()))
     return scores
 
 

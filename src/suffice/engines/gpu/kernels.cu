@@ -103,6 +103,18 @@ __device__ void load_codes(const int* codes, int at, int to, int first, int clas
     }
 }
 
+// Add the lanes of each class to the cell of their class and warp, (classes, warps). Return what the cell held, and how many
+// lanes of the class are before this one. What a lane of no class, −1, gets has no meaning.
+__device__ Bits count_lanes(Bits* count, int c, int classes, int warps, int bits) {
+    const int lane = threadIdx.x % 32, cell = c * warps + (int)threadIdx.x / 32;
+    const Bits same = lanes_alike(c >= 0 ? c : classes, bits);
+    const Bits before = c >= 0 ? count[cell] : 0;
+    __syncwarp();
+    if (c >= 0 && lane == __ffs(same) - 1) count[cell] = before + __popc(same);
+    __syncwarp();
+    return before + __popc(same & ((1u << lane) - 1));
+}
+
 // Count rows of each class: integers, which add up to the same in any order.
 extern "C" __global__ void count_classes(const int* codes, Index n, int classes, int shared, Word* out) {
     SHARED_MEMORY(memory);
@@ -158,15 +170,8 @@ extern "C" __global__ void order_rows(const int* codes, Index n, int tile, int f
         load_codes(codes + begin, r, to, first, classes, ahead);
 #pragma unroll
         for (int u = 0; u < CODES; ++u) {
-            const int c = ahead[u];
-            const Bits same = lanes_alike(c >= 0 ? c : classes, bits);
-            const Bits at = c >= 0 ? count[c * warps + warp] : 0;
-            __syncwarp();
-            if (c >= 0) {
-                order[begin + at + __popc(same & ((1u << lane) - 1))] = (int)(begin + r + u * 32 + lane);
-                if (lane == __ffs(same) - 1) count[c * warps + warp] = at + __popc(same);
-            }
-            __syncwarp();
+            const Bits at = count_lanes(count, ahead[u], classes, warps, bits);
+            if (ahead[u] >= 0) order[begin + at] = (int)(begin + r + u * 32 + lane);
         }
     }
 }
@@ -374,15 +379,7 @@ __device__ void sum_block(const T* x, Index stride, Index n, int d, const int* c
         }
         __syncthreads();
 #pragma unroll
-        for (int u = 0; u < PER_LANE; ++u) {
-            const int c = code[u];
-            const Bits same = lanes_alike(c >= 0 ? c : classes, bits);
-            const Bits at = c >= 0 ? count[c * WARPS + warp] : 0;
-            __syncwarp();
-            rank[u] = at + __popc(same & ((1u << lane) - 1));
-            if (c >= 0 && lane == __ffs(same) - 1) count[c * WARPS + warp] = at + __popc(same);
-            __syncwarp();
-        }
+        for (int u = 0; u < PER_LANE; ++u) rank[u] = count_lanes(count, code[u], classes, WARPS, bits);
         __syncthreads();
         const int total = (int)counts_to_places(count, cells, partial);
         if (me == 0) count[cells] = total;

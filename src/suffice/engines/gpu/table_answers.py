@@ -27,7 +27,6 @@ from suffice.families.kernel import KernelDistribution
 from suffice.families.mixture import MixtureDistribution
 from suffice.families.product import Product, ProductDistribution
 from suffice.formulas import Formula, LogGammaRatio, X
-from suffice.formulas.scoring import BEYOND
 from suffice.model.calibration import Calibration
 from suffice.model.column_scores import CategoryTable, Pieces, column_scores
 from suffice.model.cosine_expert import CosineExpert, frequencies
@@ -35,7 +34,6 @@ from suffice.model.experts import Expert
 from suffice.model.features import FARTHEST, NumberFeatures
 from suffice.model.learned import Learned
 from suffice.model.linear_expert import LinearExpert
-from suffice.model.out_of_range import not_a_number
 from suffice.model.quadratic_expert import QuadraticExpert
 from suffice.model.structure import Parts, Structure
 
@@ -147,27 +145,9 @@ class TableAnswers:
         return out
 
     def log_posterior(self, evidence: Any, before: int) -> Any:
-        """Return log p(y | x) of rows by the calibration: what its `log_posterior` gives on the host."""
-        xp, calibration = self.device.xp, self.calibration
-        assert calibration is not None, "there is a calibration"
-        odd = ~(evidence < np.inf).all(axis=1)
-        if bool(odd.any()):
-            raise not_a_number(before + int(odd.argmax()))
-        prior = self.log_prior if np.isfinite(self.log_prior).any() else np.zeros(self.classes)
-        with np.errstate(all="ignore"):
-            share = np.log(calibration.mixed) + prior - np.logaddexp.reduce(prior)
-        slope, bias, log_prior, share = (
-            xp.asarray(each) for each in (calibration.slope, calibration.bias, prior, share)
-        )
-        top = evidence.max(axis=1, keepdims=True)
-        near = xp.maximum(evidence - xp.where(xp.isfinite(top), top, 0.0), -BEYOND)
-        scores = xp.where(xp.isneginf(evidence), -np.inf, log_prior + slope * near + bias)
-        scores = xp.where(xp.isneginf(scores).all(axis=1)[:, None], log_prior, scores)
-        out = scores - scores.max(axis=1, keepdims=True)
-        out -= xp.log(xp.exp(out).sum(axis=1, keepdims=True))
-        if calibration.mixed:
-            out = xp.logaddexp(np.log1p(-calibration.mixed) + out, share)
-        return out
+        """Return log p(y | x) of rows by the calibration."""
+        assert self.calibration is not None, "there is a calibration"
+        return self.calibration.log_posterior(evidence, self.log_prior, before, self.device.xp)
 
 
 def weighted(evidence: Evidence, weight: float) -> Evidence:
