@@ -180,6 +180,35 @@ def test_a_batch_of_cross_products_that_finds_no_memory_begins_again(
     np.testing.assert_allclose(found.cross, whole.cross, rtol=1e-11, atol=1e-9)
 
 
+@pytest.mark.parametrize("columns", [131, 256])
+def test_cross_products_of_many_columns_of_float32_equal_the_host(
+    columns: int, device: HostDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(summaries, "PIECE", 50)
+    x = (RNG.normal(300, 1, (250, columns)) * RNG.uniform(0.1, 9, columns)).astype(np.float32)
+    x[:, 1] = x[:, 0] + 1e-3 * x[:, 2]
+    x[:, 3] = 7
+    y = RNG.integers(0, 2, 250)
+    here = QuadraticDiscriminantAnalysis(reg_param=0.1).fit(x, y).statistics_.statistic
+    found = QuadraticDiscriminantAnalysis(reg_param=0.1).fit(put(x), put(y)).statistics_.statistic
+    assert device.launched.count("cross_rows") == 1
+    deviation = np.sqrt(np.diagonal(here.cross, axis1=1, axis2=2))
+    most = 1e-6 * deviation[:, :, None] * deviation[:, None, :]
+    assert (np.abs(found.cross - here.cross) <= most).all()
+    np.testing.assert_array_equal(found.cross, found.cross.transpose(0, 2, 1))
+
+
+def test_products_that_float32_cannot_hold_are_summed_in_float64(
+    device: HostDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(summaries, "PIECE", 50)
+    x, y = (RNG.normal(size=(400, 130)) * 1e17).astype(np.float32), np.arange(400) % 2
+    here = QuadraticDiscriminantAnalysis(reg_param=0.1).fit(x, y).statistics_.statistic
+    found = QuadraticDiscriminantAnalysis(reg_param=0.1).fit(put(x), put(y)).statistics_.statistic
+    assert "cross_rows" not in device.launched
+    np.testing.assert_allclose(found.cross, here.cross, rtol=1e-11, atol=1e-11 * np.abs(here.cross).max())
+
+
 def test_a_device_without_any_memory_raises_and_nothing_is_learned(
     device: HostDevice, monkeypatch: pytest.MonkeyPatch
 ) -> None:

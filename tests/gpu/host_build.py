@@ -19,7 +19,7 @@ SOURCE = Path(suffice.engines.gpu.__file__).parent / "kernels.cu"
 
 def kernel_names(code: str) -> list[str]:
     """Return the names of all kernels, those that macros define too."""
-    plain = re.findall(r'extern "C" __global__ void (\w+)\(', code)
+    plain = re.findall(r'extern "C" __global__ void (?:__launch_bounds__\([^()]*\)\s+)?(\w+)\(', code)
     made = re.findall(r"^[A-Z_]+\((\w+), ", code, re.MULTILINE)
     return [name for name in plain if name not in ("name", "__launch_bounds__")] + made
 

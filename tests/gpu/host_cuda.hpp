@@ -214,6 +214,39 @@ static void multiply_add(double (&c)[4], const double (&a)[8], const double (&b)
         for (unsigned k = 0; k < 16; ++k)
             c[i] += left[lane / 4 * 4 + k % 4][k / 4 * 2 + i / 2] * right[(lane % 4 * 2 + i % 2) * 4 + k % 4][k / 4];
 }
+static unsigned __float_as_uint(float x) {
+    unsigned bits;
+    std::memcpy(&bits, &x, 4);
+    return bits;
+}
+static float __uint_as_float(unsigned bits) {
+    float x;
+    std::memcpy(&x, &bits, 4);
+    return x;
+}
+static void multiply_add(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+    static unsigned lefts[32][32][4], rights[32][32][2];  // of each warp
+    const unsigned lane = host::running % 32, warp = host::running / 32;
+    auto& left = lefts[warp];
+    auto& right = rights[warp];
+    host::wait_for_warp();
+    std::memcpy(left[lane], a, sizeof(a));
+    right[lane][0] = b0, right[lane][1] = b1;
+    host::wait_for_warp();
+    const auto half = [](unsigned bits, unsigned k) { return __uint_as_float(k % 2 ? bits & 0xffff0000u : bits << 16); };
+    for (unsigned i = 0; i < 4; ++i)
+        for (unsigned k = 0; k < 16; ++k)
+            c[i] += half(left[lane / 4 * 4 + k % 8 / 2][i / 2 + k / 8 * 2], k) *
+                    half(right[(lane % 4 * 2 + i % 2) * 4 + k % 8 / 2][k / 8], k);
+}
+static void load_turned(unsigned (&out)[4], const unsigned short* at) {
+    const unsigned lane = host::running % 32;
+    for (unsigned q = 0; q < 4; ++q)
+        out[q] = host::exchange(at, [lane, q](auto of) {
+            const unsigned first = 8 * q + lane % 4 * 2;
+            return unsigned(of(first)[lane / 4]) | unsigned(of(first + 1)[lane / 4]) << 16;
+        });
+}
 static void copy_ahead(void* to, const void* from) { std::memcpy(to, from, 16); }
 static void end_copies() {}
 template <int LEFT>

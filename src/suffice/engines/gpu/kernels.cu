@@ -621,6 +621,198 @@ extern "C" __global__ void centre_f64(const double* x, Index stride, int d, cons
     centre(x, stride, d, rows, n, weight, pivot, out, wide, kept);
 }
 
+// Copies of 16 bytes to shared memory that go on while a warp computes.
+#ifndef SUFFICE_HOST
+#if __CUDA_ARCH__ >= 800
+__device__ void copy_ahead(void* to, const void* from) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from));
+}
+__device__ void end_copies() { asm volatile("cp.async.commit_group;"); }
+template <int LEFT>
+__device__ void wait_for_copies() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory");
+}
+#else
+__device__ void copy_ahead(void* to, const void* from) { *(double2*)to = *(const double2*)from; }
+__device__ void end_copies() {}
+template <int LEFT>
+__device__ void wait_for_copies() {}
+#endif
+#endif
+
+// c += a · b for matrices of bfloat16, 16 × 16 and 16 × 8, that a warp holds with sums in float32: lane 4 g + t has, of a,
+// columns 2 t and 2 t + 1 of rows g and g + 8, and 8 columns on; of b, the same rows of column g; of c, as above.
+// `load_turned` reads four matrices of 8 × 8 that lie in shared memory with rows as columns: lane 8 q + i gives the
+// address of row i of matrix q.
+#ifndef SUFFICE_HOST
+__device__ void multiply_add(float (&c)[4], const Bits (&a)[4], Bits b0, Bits b1) {
+#if __CUDA_ARCH__ >= 800
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+#endif
+}
+__device__ void load_turned(Bits (&out)[4], const unsigned short* at) {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
+                 : "r"((unsigned)__cvta_generic_to_shared(at))
+                 : "memory");
+#endif
+}
+#endif
+
+static const int CROSSED = 256;      // columns of a row, filled up with 0
+static const int CROSSERS = 256;     // threads of a block
+static const int DEEP = 32;          // rows that are multiplied at a time
+static const int APART = CROSSED + 8;  // numbers from row to row of a part, which keep banks apart
+static const int CORNERS = 40;         // of 32 × 32 products that the warps of a block hold: five each, or four
+
+// Where a corner begins, in units of 32 rows and columns: on the diagonal of 8 × 8 corners or above it; −1 if there is none.
+// Warps that share a quarter of the card's processor hold nine together.
+__device__ int corner_row(int corner) { return "3333300000111112222200020444401166055570"[corner] - '0'; }
+__device__ int corner_column(int corner) { return "345670123412345234565677/4567/6767/5677/"[corner] - '0'; }
+
+// Take a number apart into three of bfloat16, which add up to it.
+__device__ void take_apart(float z, Bits (&part)[3]) {
+#pragma unroll
+    for (int p = 0; p < 3; ++p) {
+        part[p] = __float_as_uint(z) + 0x8000u & 0xffff0000u;
+        z -= __uint_as_float(part[p]);
+    }
+}
+
+// Copy DEEP rows less their class's centre, in three parts of bfloat16, from where they were copied to.
+__device__ void split_rows(const float* raw, const float* centre, unsigned short* parts) {
+    for (int k = threadIdx.x; k < DEEP * CROSSED / 4; k += CROSSERS) {
+        const int r = k / (CROSSED / 4), j = k % (CROSSED / 4) * 4;
+        const Pack<float, 4> x = *(const Pack<float, 4>*)(raw + r * CROSSED + j);
+        const Pack<float, 4> from = *(const Pack<float, 4>*)(centre + j);
+        Bits part[4][3];
+#pragma unroll
+        for (int i = 0; i < 4; ++i) take_apart(x.v[i] - from.v[i], part[i]);
+#pragma unroll
+        for (int p = 0; p < 3; ++p) {
+            Pack<Bits, 2> two;
+            two.v[0] = part[0][p] >> 16 | part[1][p];
+            two.v[1] = part[2][p] >> 16 | part[3][p];
+            *(Pack<Bits, 2>*)(parts + (p * DEEP + r) * APART + j) = two;
+        }
+    }
+}
+
+// Cross-products about a centre of rows of one class, in float32: a block takes the rows that a piece numbers, (class,
+// begin, rows), and writes (pieces, CORNERS, 32, 32). Six products of parts make those of the entries but for their last
+// bits. They are summed from 0 for 16 rows, as the card cuts such sums off, and added to the sums so far, which rounds.
+extern "C" __global__ void __launch_bounds__(CROSSERS, 1)
+    cross_rows(const float* x, Index stride, int aligned, int d, const int* order, const int* pieces,
+               const float* centres, float* out) {
+    SHARED_MEMORY(memory);
+    float* raw = (float*)memory;                                          // two of (DEEP, CROSSED)
+    unsigned short* parts = (unsigned short*)(raw + 2 * DEEP * CROSSED);  // two of (3, DEEP, APART)
+    float* centre = (float*)(parts + 2 * 3 * DEEP * APART);               // (CROSSED)
+    int* place = (int*)(centre + CROSSED);                                // (rows)
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, q = lane / 8;
+    const int* piece = pieces + (Index)blockIdx.x * 3;
+    const int c = piece[0], begin = piece[1], rows = piece[2], chunks = (rows + DEEP - 1) / DEEP;
+    for (int j = threadIdx.x; j < CROSSED; j += CROSSERS) centre[j] = j < d ? centres[(Index)c * d + j] : 0.0f;
+    for (int r = threadIdx.x; r < rows; r += CROSSERS) place[r] = order[begin + r];
+    __syncthreads();
+    const auto fetch = [&](int chunk) {
+        float* to = raw + chunk % 2 * DEEP * CROSSED;
+        for (int k = threadIdx.x; k < DEEP * CROSSED / 4; k += CROSSERS) {
+            const int r = chunk * DEEP + k / (CROSSED / 4), j = k % (CROSSED / 4) * 4;
+            const float* from = x + (r < rows ? place[r] : 0) * stride + j;
+            if (r < rows && aligned && j + 4 <= d)
+                copy_ahead(to + 4 * k, from);
+            else
+                for (int i = 0; i < 4; ++i) to[4 * k + i] = r < rows && j + i < d ? from[i] : centre[j + i];
+        }
+        end_copies();
+    };
+    fetch(0);
+    fetch(1);
+    wait_for_copies<1>();
+    __syncthreads();
+    split_rows(raw, centre, parts);
+    float sum[5][2][4][4];
+    int left[5], right[5];  // where lanes read, for corners of this warp
+#pragma unroll
+    for (int u = 0; u < 5; ++u) {
+        left[u] = (q / 2 * 8 + lane % 8) * APART + corner_row(warp * 5 + u) * 32 + q % 2 * 8;
+        right[u] = (q % 2 * 8 + lane % 8) * APART + corner_column(warp * 5 + u) * 32 + q / 2 * 8;
+#pragma unroll
+        for (int k = 0; k < 32; ++k) sum[u][k / 16][k / 4 % 4][k % 4] = 0;
+    }
+    const bool fifth = corner_column(warp * 5 + 4) >= 0;
+    for (int chunk = 0; chunk < chunks; ++chunk) {
+        wait_for_copies<0>();
+        __syncthreads();  // the next rows are there, and all have multiplied those before
+        if (chunk + 2 < chunks) fetch(chunk + 2);
+        if (chunk + 1 < chunks)
+            split_rows(raw + (chunk + 1) % 2 * DEEP * CROSSED, centre, parts + (chunk + 1) % 2 * 3 * DEEP * APART);
+        const unsigned short* own = parts + chunk % 2 * 3 * DEEP * APART;
+#pragma unroll 1
+        for (int k = 0; k < DEEP; k += 16, own += 16 * APART)
+#pragma unroll
+            for (int u = 0; u < 5; ++u) {
+                if (u == 4 && !fifth) continue;
+                Bits a[2][3][4];
+#pragma unroll
+                for (int m = 0; m < 2; ++m)
+#pragma unroll
+                    for (int p = 0; p < 3; ++p) load_turned(a[m][p], own + p * DEEP * APART + left[u] + m * 16);
+#pragma unroll
+                for (int n = 0; n < 2; ++n) {
+                    Bits b[3][4];
+#pragma unroll
+                    for (int p = 0; p < 3; ++p) load_turned(b[p], own + p * DEEP * APART + right[u] + n * 16);
+                    float some[2][2][4] = {};
+#pragma unroll
+                    for (int product = 0; product < 6; ++product) {  // small ones first
+                        const int of_a = product == 0 ? 2 : product == 2 || product == 3;
+                        const int of_b = product == 1 ? 2 : product == 2 || product == 4;
+#pragma unroll
+                        for (int m = 0; m < 2; ++m)
+#pragma unroll
+                            for (int half = 0; half < 2; ++half)
+                                multiply_add(some[m][half], a[m][of_a], b[of_b][2 * half], b[of_b][2 * half + 1]);
+                    }
+#pragma unroll
+                    for (int m = 0; m < 2; ++m)
+#pragma unroll
+                        for (int half = 0; half < 2; ++half)
+#pragma unroll
+                            for (int i = 0; i < 4; ++i) sum[u][m][n * 2 + half][i] += some[m][half][i];
+                }
+            }
+    }
+#pragma unroll
+    for (int u = 0; u < 5; ++u) {
+        float* to = out + ((Index)blockIdx.x * CORNERS + warp * 5 + u) * 32 * 32;
+#pragma unroll
+        for (int k = 0; k < 16; ++k) {
+            const int m = k / 8, n = k / 2 % 4, half = k % 2;
+            Pack<float, 2> two;
+            two.v[0] = sum[u][m][n][2 * half], two.v[1] = sum[u][m][n][2 * half + 1];
+            *(Pack<float, 2>*)(to + (m * 16 + half * 8 + lane / 4) * 32 + n * 8 + lane % 4 * 2) = two;
+        }
+    }
+}
+
+// Add the products of the pieces of each class, which follow each other from first[class] on, to matrices (classes, d, d).
+extern "C" __global__ void add_crossed(const float* parts, const int* first, int d, double* out) {
+    const int at = blockIdx.x * blockDim.x + threadIdx.x, c = blockIdx.y, corner = at / 1024;
+    if (corner >= CORNERS || corner_column(corner) < 0) return;
+    const int i = corner_row(corner) * 32 + at / 32 % 32, j = corner_column(corner) * 32 + at % 32;
+    if (i > j || j >= d) return;
+    double sum = 0;
+    for (int p = first[c]; p < first[c + 1]; ++p) sum += parts[(Index)p * CORNERS * 1024 + at];
+    double* to = out + (Index)c * d * d;
+    sum += to[(Index)i * d + j];
+    to[(Index)i * d + j] = to[(Index)j * d + i] = sum;
+}
+
 // ---------------------------------------------------------------------------------------------- answers
 
 // What is asked of the scores of a row.
@@ -757,25 +949,6 @@ __device__ void multiply_add(double (&c)[4], const double (&a)[8], const double 
         }
 #endif
 }
-#endif
-
-// Copies of 16 bytes to shared memory that go on while a warp computes.
-#ifndef SUFFICE_HOST
-#if __CUDA_ARCH__ >= 800
-__device__ void copy_ahead(void* to, const void* from) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from));
-}
-__device__ void end_copies() { asm volatile("cp.async.commit_group;"); }
-template <int LEFT>
-__device__ void wait_for_copies() {
-    asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory");
-}
-#else
-__device__ void copy_ahead(void* to, const void* from) { *(double2*)to = *(const double2*)from; }
-__device__ void end_copies() {}
-template <int LEFT>
-__device__ void wait_for_copies() {}
-#endif
 #endif
 
 static const int SCORERS = 128;                 // threads of a block

@@ -28,6 +28,11 @@ LEAST_TILE, MOST_TILE = 1 << 13, 1 << 16  # rows that are sorted by class togeth
 MOST_CLASSES = 4096  # that a block can count
 NEAREST = 16  # rows of a class whose mean is its pivot
 PRODUCTS = 1 << 27  # entries of the rows of a class that are multiplied together
+CROSSED, LEAST_CROSSED, CROSSERS = 256, 129, 256  # columns whose float32 products a block holds, and its threads
+CORNERS, DEEP = 40, 32  # of 32 × 32 products that a block holds, and rows that it multiplies at a time
+PIECE = 2048  # rows of a class that a block takes
+MOST_PIECES = 1 << 22  # rows whose pieces are multiplied together
+FINEST_SINGLE, LARGEST_SINGLE = 1e-20, 1e30  # variances whose products float32 holds
 LOST_DIGITS = 100.0  # times the variance that the square of the mean about a pivot may be
 TOO_SMALL = 1e-24  # the variance below which squares of float32 vanish
 
@@ -399,11 +404,91 @@ def _scatter(given: Labelled, summary: Summary[Any]) -> Scatter:
             "shrinkage, or copy the rows to the host"
         )
     device, xp, rows = given.device, given.device.xp, _dense(given, summary)
-    (n, d), classes = rows.shape, given.classes
+    d, classes = rows.shape[1], given.classes
     moments = _moments(given, summary)
     whole = bool((moments.weight == given.class_weight()[:, None]).all())  # no entry is missing
-    pivot, wide = moments.mean, -(-d // 8) * 8
     gaps: list[Any] = []
+    weight, mean = np.ascontiguousarray(moments.weight[:, 0]), moments.mean  # unless an entry is missing
+    cross = _single_products(given, rows, moments) if whole else None
+    if cross is None:
+        sums = _double_products(given, rows, mean, gaps, whole)
+        cross = xp.stack([q0[:d, :d] for _, _, q0 in sums])
+    if not whole:
+        weight = device.to_host(xp.stack([n0 for n0, _, _ in sums]))
+        step = device.to_host(xp.stack([s0[:d] for _, s0, _ in sums]))
+        off = np.divide(step, weight[:, None], out=np.zeros_like(step), where=weight[:, None] > 0)
+        cross = cross - xp.asarray(off)[:, :, None] * xp.asarray(step)[:, None, :]
+        mean = np.where(weight[:, None] > 0, mean + off, 0.0)
+    cross = 0.5 * (cross + cross.transpose(0, 2, 1))
+    places = xp.arange(d)
+    cross[:, places, places] = xp.maximum(cross[:, places, places], 0.0)
+    odd = device.to_host(~xp.isfinite(cross[:, places, places]))
+    if odd.any():
+        raise _too_large(int(np.argwhere(odd)[0, 1]))
+    return Scatter(
+        weight, mean, device.to_host(cross), _incomplete(gaps, classes, d, summary, given.weight is not None)
+    )
+
+
+def _single_products(given: Labelled, rows: DenseRows, moments: Moments) -> Any:
+    """Return cross-products of whole float32 rows about their means, (classes, columns, columns), on the device.
+
+    Products are those of float32; sums over the rows of a piece are float32, and over pieces float64. None if there are
+    weights, too few rows or columns for it to be worthwhile, or numbers whose products float32 does not hold.
+    """
+    device, xp, (n, d), classes = given.device, given.device.xp, rows.shape, given.classes
+    variance = np.where(moments.squares > 0, moments.variance, 1.0)
+    fits = given.weight is None and rows.dtype == np.float32 and LEAST_CROSSED <= d <= CROSSED
+    fits = fits and n >= PIECE * classes and variance.min() > FINEST_SINGLE and variance.max() < LARGEST_SINGLE
+    if not fits:
+        return None
+    centre = moments.mean.astype(np.float32)
+    about, out = xp.asarray(centre), xp.zeros((classes, d, d))
+    shared = 2 * DEEP * 4 * CROSSED + 2 * 3 * DEEP * 2 * (CROSSED + 8) + 4 * CROSSED + 4 * PIECE
+    if shared > device.most_shared:
+        return None
+
+    def add(low: int, high: int) -> None:
+        x = rows.batch(low, high)
+        order, starts = given.sorted(low, high, MOST_TILE, 0, classes)
+        pieces, first = _pieces_of_tiles(device.to_host(starts))
+        parts = xp.empty((len(pieces), CORNERS, 32, 32), np.float32)
+        read = (x, i8(x.strides[0] // x.itemsize), i4(rows.is_aligned(16)), i4(d), order, xp.asarray(pieces), about)
+        device.launch("cross_rows", (len(pieces),), CROSSERS, (*read, parts), shared)
+        device.launch("add_crossed", (CORNERS * 4, classes), 256, (parts, xp.asarray(first), i4(d), out))
+
+    halving(device, n, rows.rows_at_once(MOST_TILE, MOST_PIECES), add, least=MOST_TILE)
+    off = xp.asarray(moments.mean - centre)
+    out -= xp.asarray(moments.weight[:, :1, None]) * off[:, :, None] * off[:, None, :]
+    return out if bool(xp.isfinite(out).all()) else None
+
+
+def _pieces_of_tiles(starts: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Cut the rows of each class, sorted within tiles, into pieces: (class, first place, rows), class by class.
+
+    Also return which piece is the first of each class.
+    """
+    tiles, classes = len(starts), starts.shape[1] - 1
+    begin = (starts[:, :-1] + MOST_TILE * np.arange(tiles)[:, None]).T.ravel()
+    rows = np.diff(starts, axis=1).T.ravel()
+    parts = -(-rows // PIECE)
+    each = -(-rows // np.maximum(parts, 1))
+    whole = np.repeat(np.arange(len(rows)), parts)
+    at = (np.arange(len(whole)) - np.repeat(np.cumsum(parts) - parts, parts)) * each[whole]
+    pieces = np.stack([whole // tiles, begin[whole] + at, np.minimum(each[whole], rows[whole] - at)], axis=1)
+    first = np.searchsorted(pieces[:, 0], np.arange(classes + 1))
+    return np.ascontiguousarray(pieces, np.int32), first.astype(np.int32)
+
+
+def _double_products(
+    given: Labelled, rows: DenseRows, pivot: Array, gaps: list[Any], whole: bool
+) -> list[tuple[Any, Any, Any]]:
+    """Sum weights, differences from the pivot and their products in float64, by cuBLAS, for each class.
+
+    Rows with missing entries, if not all are `whole`, are added to `gaps`.
+    """
+    device, xp, (n, d), classes = given.device, given.device.xp, rows.shape, given.classes
+    wide = -(-d // 8) * 8
     about = xp.asarray(pivot)
     sums = [(xp.zeros(()), xp.zeros(wide), xp.zeros((wide, wide))) for _ in range(classes)]
     pieces = max(1, PRODUCTS // wide)
@@ -432,23 +517,7 @@ def _scatter(given: Labelled, summary: Summary[Any]) -> Scatter:
         gaps.extend(missed)
 
     halving(device, n, rows.rows_at_once(1, max(1 << 16, (1 << 31) // max(d, 1))), add)
-    weight, mean = np.ascontiguousarray(moments.weight[:, 0]), pivot  # unless an entry is missing
-    cross = xp.stack([q0[:d, :d] for _, _, q0 in sums])
-    if not whole:
-        weight = device.to_host(xp.stack([n0 for n0, _, _ in sums]))
-        step = device.to_host(xp.stack([s0[:d] for _, s0, _ in sums]))
-        off = np.divide(step, weight[:, None], out=np.zeros_like(step), where=weight[:, None] > 0)
-        cross = cross - xp.asarray(off)[:, :, None] * xp.asarray(step)[:, None, :]
-        mean = np.where(weight[:, None] > 0, pivot + off, 0.0)
-    cross = 0.5 * (cross + cross.transpose(0, 2, 1))
-    places = xp.arange(d)
-    cross[:, places, places] = xp.maximum(cross[:, places, places], 0.0)
-    odd = device.to_host(~xp.isfinite(cross[:, places, places]))
-    if odd.any():
-        raise _too_large(int(np.argwhere(odd)[0, 1]))
-    return Scatter(
-        weight, mean, device.to_host(cross), _incomplete(gaps, classes, d, summary, given.weight is not None)
-    )
+    return sums
 
 
 def _pieces(bounds: NDArray[np.int64], most: int) -> Iterator[tuple[int, int, int]]:
