@@ -205,7 +205,7 @@ def assert_refitted(clf, estimator, x, y, weight=None, asked=None):
         expected = type(estimator)(**estimator.get_params()).partial_fit(x, y, sample_weight=weight)
     assert now.classes_.tolist() == expected.classes_.tolist()
     assert_allclose(now.class_count_, expected.class_count_, rtol=1e-9)
-    assert_allclose(now.predict_proba(asked), expected.predict_proba(asked), rtol=1e-7, atol=1e-9)
+    assert_allclose(now.predict_proba(asked), expected.predict_proba(asked), rtol=1e-9, atol=1e-12)
 
 
 @every

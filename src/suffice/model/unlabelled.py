@@ -224,29 +224,58 @@ def learn_unlabelled(
         raise InvalidOptionError(
             f"{why}, to choose the weight of rows without labels by: give it as a number, such as unlabelled=0.1"
         )
-    alone = _losses(folds, [each.learned for each in folds], calibrate)
+    found = _chosen(folds, divide, bool(calibrate), _losses(folds, [each.learned for each in folds], calibrate))
+    if found is None:
+        return learned
+    if not found.steps:
+        return replace(learned, unlabelled=Unlabelled(None, found.rows, 1, found.ignored, found.ignored))
+    out, before = learned, None
+    for each, fitted in found.steps:  # the same steps with all labelled rows
+        own = divide(out, out.calibration(bool(calibrate)) if before is None else before, LEAST)
+        assert own is not None, "there are rows"
+        fit = (1.0, 0.0) if fitted is None else (float(fitted.slope[0]), fitted.mixed)
+        record = Unlabelled(own.scale(each), found.rows, len(found.steps), found.ignored, found.reached, *fit)
+        out, before = replace(learned, unlabelled=record), fitted
+    return out
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """The weight and the calibration of each pass that helped, and the log-loss of rows left out, without and with."""
+
+    steps: list[tuple[float, Calibration | None]]
+    rows: float
+    ignored: float
+    reached: float
+
+
+def _chosen(folds: list[_Fold], divide: Divide, calibrate: bool, alone: Array) -> _Chosen | None:
+    """Choose a weight after each pass, until none helps; `alone` are the losses without rows that have no labels.
+
+    None if there are no such rows.
+    """
     codes, weights = (np.concatenate([getattr(fold, name) for fold in folds]) for name in ("codes", "weight"))
     ignored = float(weights @ alone / weights.sum())
     lowest, calibration, rows = ignored, None, 0.0
-    chosen: list[tuple[float, Calibration | None]] = []
+    steps: list[tuple[float, Calibration | None]] = []
     current = [each.learned for each in folds]
     for _ in range(PASSES):
-        by = [each.calibration(bool(calibrate)) if calibration is None else calibration for each in current]
+        by = [each.calibration(calibrate) if calibration is None else calibration for each in current]
         found_parts = [divide(each, one, LEAST) for each, one in zip(current, by, strict=True)]
         parts = [each for each in found_parts if each is not None]
-        if len(parts) < len(folds):  # there are no rows without labels
-            return learned
+        if len(parts) < len(folds):
+            return None
         rows = float(parts[0].weight.sum())
-        trials = [_trial(folds, parts, each, bool(calibrate)) for each in WEIGHTS]
+        trials = [_trial(folds, parts, each, calibrate) for each in WEIGHTS]
         means = [float(weights @ losses / weights.sum()) for losses, _ in trials]
         best = int(np.argmin(means))
-        loss, (losses, fitted), each_weight = means[best], trials[best], WEIGHTS[best]
-        as_others = weights * _ratio_of_shares(parts, codes, weights, learned.labels)
+        loss, (losses, fitted), weight = means[best], trials[best], WEIGHTS[best]
+        as_others = weights * _ratio_of_shares(parts, codes, weights, folds[0].learned.labels)
         helps = all(is_better(losses, alone, each) for each in (weights, as_others))
         LOG.info(
             "rows without labels: pass %d, weight %g, log-loss %.4f, %.4f without them%s",
-            len(chosen) + 1,
-            each_weight,
+            len(steps) + 1,
+            weight,
             loss,
             ignored,
             "" if helps else ": they do not help by more than a standard error",
@@ -254,22 +283,9 @@ def learn_unlabelled(
         if not (loss < lowest and helps):
             break
         lowest, calibration = loss, fitted
-        current = [fold.with_parts(part, each_weight) for fold, part in zip(folds, parts, strict=True)]
-        chosen.append((each_weight, fitted))
-    found, before = learned, None
-    for each, fitted in chosen:  # the same steps with all labelled rows
-        by_all = found.calibration(bool(calibrate)) if before is None else before
-        own = divide(found, by_all, LEAST)
-        assert own is not None, "there are rows"
-        record = Unlabelled(own.scale(each), rows, len(chosen), ignored, lowest, *_two(fitted))
-        found, before = replace(learned, unlabelled=record), fitted
-    if not chosen:
-        return replace(learned, unlabelled=Unlabelled(None, rows, 1, ignored, ignored))
-    return found
-
-
-def _two(calibration: Calibration | None) -> tuple[float, float]:
-    return (1.0, 0.0) if calibration is None else (float(calibration.slope[0]), calibration.mixed)
+        current = [fold.with_parts(part, weight) for fold, part in zip(folds, parts, strict=True)]
+        steps.append((weight, fitted))
+    return _Chosen(steps, rows, ignored, lowest)
 
 
 def _trial(
