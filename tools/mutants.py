@@ -19,8 +19,10 @@ import argparse
 import ast
 import hashlib
 import json
+import math
 import os
 import random
+import resource
 import shutil
 import signal
 import subprocess
@@ -49,9 +51,10 @@ FOUND = ROOT / "build" / "mutants.json"  # what became of the mutants of the las
 OBSERVED = ROOT / "build" / "observed"  # which tests run which lines, of files of tests that did not change since
 PAGE = ROOT / "docs" / "testing.md"
 LOG = ROOT / "build" / "mutants.log"  # what the tests of the last mutant print
-LONGEST = 20.0  # seconds that the tests of one mutant take without it; others are left out
+LONGEST = 20.0  # seconds of the processor that the tests of one mutant take without it; others are left out
 LIMIT = 100  # numbers from here on that a module names are not changed by one
 PATIENCE = 30.0  # seconds more than thrice that, after which a mutant that does not end counts as killed
+WAITING = 20  # times these seconds by the clock: on a busy machine, and for a mutant that waits for ever
 
 
 @dataclass(frozen=True)
@@ -290,10 +293,15 @@ CRASHED = 99  # no exit status of pytest
 
 
 def forked(work: Callable[[], int], limit: float | None) -> int:
-    """Run a function in a forked process that prints into `LOG`; return its result, `CRASHED` after too long."""
+    """Run a function in a forked process that prints into `LOG`; return its result, `CRASHED` after too long.
+
+    The limit is of the processor, so that a busy machine gives the same result.
+    """
     child = os.fork()
     if child == 0:
         os.setsid()
+        if limit is not None:
+            resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(limit), math.ceil(limit) + 1))
         log = os.open(LOG, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(log, 1)
         os.dup2(log, 2)
@@ -302,7 +310,7 @@ def forked(work: Callable[[], int], limit: float | None) -> int:
             code = work()
         finally:
             os._exit(code)
-    end = None if limit is None else time.monotonic() + limit
+    end = None if limit is None else time.monotonic() + WAITING * limit
     while True:
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
@@ -380,18 +388,25 @@ def statement(tree: ast.Module, line: int) -> range | None:
 
 
 class Watching:
-    """A plugin of pytest that notes, for each test, which lines it runs and how long it takes."""
+    """A plugin of pytest that notes, for each test, which lines it runs and how much of the processor it takes."""
 
     def __init__(self, measured: coverage.Coverage):
-        self.measured, self.seconds = measured, Counter[str]()
+        self.measured, self.begun = measured, 0.0
+        self.seconds: dict[str, float] = {}
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         """Begin a test."""
         self.measured.switch_context(nodeid)
+        self.begun = spent()
 
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Add the time of one phase of a test."""
-        self.seconds[report.nodeid] += report.duration
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        """End a test."""
+        self.seconds[nodeid] = spent() - self.begun
+
+
+def spent() -> float:
+    """Return the seconds of the processor that this process took, and those that it started and that ended."""
+    return sum(os.times()[:4])
 
 
 class Choosing:

@@ -5,11 +5,12 @@ from decimal import Decimal
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
 import suffice as sf
-from attacks.odd_labels import judge, judge_around
+from attacks.odd_labels import OPTIONS, judge, judge_around
 from attacks.sequences import around
 from attacks.targets import estimator_classes, make, rows_for
 from suffice.core.labels import as_one_type, encode_labels, label_positions, same_labels, union_labels
@@ -35,6 +36,24 @@ def test_odd_labels_of_single_rows_are_counted_apart_or_refused(outer, cls):
     for seed in range(12):
         title, outcome = judge_around(outer, cls, np.random.default_rng([8, seed]))
         assert outcome in ("refused", "answered"), f"seed {seed}, {title}: {outcome}"
+
+
+@pytest.mark.parametrize("outer", [sf.Fading, sf.Window])
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [
+        ([("x", "z"), False] * 2, "one for each row, found \\('x', 'z'\\)"),
+        ([["x"], ["y"]] * 2, "one for each row, found \\['x'\\]"),
+        ({"a", "b"}, "one for each row"),
+        (pl.Series([2**70, 1] * 2, dtype=pl.Int128), "no exact type"),
+    ],
+    ids=repr,
+)
+def test_labels_of_classifiers_around_others_are_refused_by_name(outer, labels, said):
+    model = outer(GaussianNB(), **OPTIONS[outer.__name__])
+    with pytest.raises(sf.InvalidDataError, match=said):
+        model.fit(X, labels)
+    assert not model.__sklearn_is_fitted__()
 
 
 @every

@@ -6,7 +6,7 @@ NumPy converts in silence: integers to floats, which are the same from 2⁵³ on
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set, Sized
 from dataclasses import dataclass
 from numbers import Number
 from typing import Any
@@ -102,9 +102,14 @@ def each_label(y: Any) -> list[Any]:
     """Return the label of each row as an object, as it is; missing ones stay missing."""
     if isinstance(y, np.ndarray) and y.ndim == 1:
         return label_list(y)
-    if isinstance(y, (str, bytes)) or np.ndim(y) != 1:
+    dimensions = getattr(y, "ndim", 1 if isinstance(y, Sized) else 0)
+    if isinstance(y, (str, bytes, Mapping, Set)) or dimensions != 1:
         raise InvalidDataError(f"Labels are needed, one for each row, found {y!r}")
-    return list(next((getattr(y, name)() for name in (*_LISTS, "tolist") if hasattr(y, name)), y))
+    found = list(next((getattr(y, name)() for name in (*_LISTS, "tolist") if hasattr(y, name)), y))
+    for each in found:
+        if isinstance(each, (list, tuple, np.ndarray)):
+            raise InvalidDataError(f"Labels are needed, one for each row, found {each!r} for one of them")
+    return found
 
 
 _LISTS = ("to_pylist", "to_list")  # of Arrow; of pandas and Polars
