@@ -47,7 +47,7 @@ def test_odd_labels_of_single_rows_are_counted_apart_or_refused(outer, cls):
         ({"a", "b"}, "one for each row"),
         (pl.Series([2**70, 1] * 2, dtype=pl.Int128), "no exact type"),
     ],
-    ids=repr,
+    ids=["pairs", "lists", "set", "integers of 128 bits"],
 )
 def test_labels_of_classifiers_around_others_are_refused_by_name(outer, labels, said):
     model = outer(GaussianNB(), **OPTIONS[outer.__name__])
