@@ -185,3 +185,8 @@ def test_a_terminal_shows_it(birds, tmp_path, capsys, monkeypatch):
     assert run(["nomogram", "birds.suffice", "-o", "birds.txt"]) == 2
     assert "a picture ends in .png, .svg, .pdf" in capsys.readouterr().err
     assert run(["nomogram", "birds.suffice", "--label", "Adelie", "--against", "Adelie"]) == 2
+
+
+def test_bins_whose_points_differ_without_bounds_are_merged():
+    ticks = list(_intervals([0.0, 1.0, 2.0, 3.0], [1.0, 1.0, 1.0], np.array([0.0, 1e200, -1e200]), 0.1))
+    assert [tick.points for tick in ticks] == [0.0, 1e200, -1e200]
