@@ -17,6 +17,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import suffice as sf
 from suffice import Cells, InvalidDataError, MismatchError, Moments, NotPartError
 from suffice.core.statistics.cells import COARSEST, FINEST, LIMIT, coarser, edges, middle
+from suffice.model.storage import from_bytes, to_bytes
 from suffice.naive_bayes import KernelNB
 
 LARGEST = sys.float_info.max
@@ -347,3 +348,25 @@ def test_an_infinite_value_of_one_of_several_columns_is_refused_by_its_name(row)
     for columns, names in (([x], [("bad",)]), ([np.ones(3), x], [("good",), ("bad",)])):
         with pytest.raises(InvalidDataError, match="'bad'"):
             Cells.of_columns(columns, np.zeros(3, np.int32), 1, None, [None] * len(columns), names)
+
+
+def test_columns_are_counted_with_moments_only_if_all_that_was_counted_before_has_them():
+    rng = np.random.default_rng(11)
+    columns, codes = [rng.normal(size=30), rng.normal(size=30)], rng.integers(0, 2, 30).astype(np.int32)
+    names, nothing = [("a",), ("b",)], [None, None]
+    for asked in (False, True):
+        for known in (False, True):
+            before = Cells.of_columns(columns, codes, 2, None, nothing, names, 8, exact_moments=known)
+            found = Cells.of_columns(columns, codes, 2, None, before, names, 8, exact_moments=asked)
+            for j, cells in enumerate(found):
+                assert cells.exact_moments == (cells.kept is not None) == (asked and known)
+                assert cells == Cells.of(columns[j][:, None], codes, 2, None, before[j], 8, exact_moments=asked)
+
+
+def test_cells_of_one_value_in_each_class_are_stored():
+    cells = Cells.of(np.array([[1.0], [2.0], [5.0]]), np.zeros(3, np.int32), 1, limit=1)
+    again = from_bytes(to_bytes(cells))
+    assert again == cells
+    assert again.limit == 1
+    with pytest.raises(sf.DamagedFileError, match="limit"):
+        from_bytes(to_bytes(replace(cells, limit=0)))

@@ -24,7 +24,7 @@ from suffice.core.errors import InvalidDataError, InvalidOptionError, InvalidTex
 from suffice.core.frames import profile
 from suffice.discriminant_analysis import QuadraticDiscriminantAnalysis
 from suffice.engines import files, find
-from suffice.engines.progress import Progress
+from suffice.engines.progress import Progress, Steps
 from suffice.engines.summarizing import together
 from suffice.naive_bayes import CategoricalNB, GaussianNB
 
@@ -767,6 +767,25 @@ def test_progress_is_shown_on_a_terminal_alone(monkeypatch):
         with Progress([10], [5]) as progress:
             progress.rows(3)
         assert progress.bar is None
+        with Steps(3) as steps:
+            steps.step()
+        assert steps.bar is None
+
+
+def test_progress_of_steps_is_shown_where_it_takes_long(monkeypatch):
+    monkeypatch.setattr("suffice.engines.progress.PATIENCE", 1e9)
+    with Steps(3) as steps:
+        steps.wanted = True  # as on a terminal
+        steps.step()
+        assert steps.bar is None
+        monkeypatch.setattr("suffice.engines.progress.PATIENCE", -1.0)
+        bars = [SimpleNamespace(add_task=lambda *_, **__: 0, update=lambda *_, **__: None, stop=list)]
+        monkeypatch.setattr("suffice.engines.progress._bar", bars.pop)
+        steps.step()
+        shown = steps.bar
+        steps.step()
+        assert shown is not None
+        assert steps.bar is shown
 
 
 def test_a_part_knows_when_its_file_was_changed(tmp_path):

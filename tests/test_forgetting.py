@@ -423,6 +423,14 @@ def test_sums_that_were_rounded_elsewhere_are_doubted_by_a_few_last_digits_and_n
     np.testing.assert_allclose(left, 1e-12 * value, rtol=1e-3)  # it is not taken for rounding
 
 
+def test_kernels_and_numpy_doubt_the_weights_of_a_database_alike():
+    weight = np.array([[0.7, 3.0, 1000.1]])
+    rest = (Moments(weight, np.ones((1, 3)), np.ones((1, 3))) + Moments.empty(1, 3)).rest
+    found = rounded(weight)
+    assert found is not None
+    np.testing.assert_array_equal(rest[:, 3], found[..., 1])
+
+
 def test_light_documents_stay_when_a_merged_heavy_one_is_forgotten():
     family = sf.Text()
     light = family.summarize(["red green", "green"], ["p", "q"], [0.1, 0.3])

@@ -12,7 +12,7 @@ from suffice.cli.demo_data import penguins
 from suffice.core.errors import InvalidOptionError, NoDistributionError
 from suffice.discriminant_analysis import LinearDiscriminantAnalysis
 from suffice.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB, PoissonNB
-from suffice.views.nomogram_scales import LIMIT, Nomogram, Scale, Tick, placed
+from suffice.views.nomogram_scales import LIMIT, Nomogram, Scale, Tick, _intervals, placed
 
 WEATHER = np.array([["sun", "hot"], ["sun", "hot"], ["rain", "mild"], ["rain", "hot"], ["sun", "mild"]], dtype=object)
 PLAYED = ["no", "no", "yes", "yes", "yes"]
@@ -185,3 +185,8 @@ def test_a_terminal_shows_it(birds, tmp_path, capsys, monkeypatch):
     assert run(["nomogram", "birds.suffice", "-o", "birds.txt"]) == 2
     assert "a picture ends in .png, .svg, .pdf" in capsys.readouterr().err
     assert run(["nomogram", "birds.suffice", "--label", "Adelie", "--against", "Adelie"]) == 2
+
+
+def test_bins_whose_points_differ_without_bounds_are_merged():
+    ticks = list(_intervals([0.0, 1.0, 2.0, 3.0], [1.0, 1.0, 1.0], np.array([0.0, 1e200, -1e200]), 0.1))
+    assert [tick.at for tick in ticks] == [0.0, 1e200, -1e200]

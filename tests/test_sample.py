@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -6,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import suffice as sf
 from suffice import ByClass, Sample, storage
+from suffice.core.statistics.compensated import Sums, segment_sums
 
 
 def codes(n, classes=1, seed=0):
@@ -167,3 +170,39 @@ def test_whole_rows_that_are_compressed_stand_in_order():
     points = Sample.of(x, np.zeros(60, np.int32), 1, joint=True).compressed(8).parts[0]
     assert len(points.weight) <= 8
     assert points.values.tolist() == sorted(points.values.tolist())
+
+
+def test_values_within_the_limit_are_compressed_to_many_points_with_small_ends():
+    x = np.sort(np.random.default_rng(0).normal(size=5000))
+    (found,) = Sample.of(x[:, None], np.zeros(5000, np.int32), 1).compressed(64).parts
+    assert 32 <= len(found.weight) <= 64
+    assert found.weight[[0, -1]].max() < 5000 / 64 / 4 < np.median(found.weight)  # cells shrink to both ends
+    assert_allclose(found.weight.sum(), 5000)
+    assert_allclose(found.weight @ found.values[:, 0], x.sum(), atol=1e-9)
+
+
+def test_points_are_equal_by_what_they_hold():
+    x, codes = np.array([[1.0], [2.0], [4.0]]), np.zeros(3, np.int32)
+    (one,), (two,) = Sample.of(x, codes, 1).parts, Sample.of(x[::-1], codes, 1).parts
+    (other,) = Sample.of(2.0 * x, codes, 1).parts
+    assert one == two
+    assert one != other
+
+
+def test_values_that_do_not_ascend_are_no_sample():
+    sample = Sample.of(np.array([[1.0], [2.0], [4.0]]), np.zeros(3, np.int32), 1)
+    (part,) = sample.parts
+    for values in (part.values[::-1].copy(), np.array([[1.0], [2.0], [2.0]]), np.array([[np.nan], [2.0], [4.0]])):
+        wrong = replace(sample, parts=(replace(part, values=values),))
+        with pytest.raises(sf.DamagedFileError, match="ascend"):
+            storage.from_bytes(storage.to_bytes(wrong))
+
+
+def test_doubts_of_sums_of_segments_are_as_large_as_the_sums():
+    weight, first = np.array([0.1, 0.2, 0.3, 0.7, 1 / 3]), np.array([0, 3])
+    for factor in (1.0, 2.0**-40, 2.0**40):
+        found = segment_sums(Sums(weight * factor, None), first)
+        assert found.rest is not None
+        doubt = found.rest[:, 1]
+        assert (2.0**-110 * found.value < doubt).all()
+        assert (doubt <= 3 * 2.0**-100 * found.value).all()  # n u W, of at most three numbers

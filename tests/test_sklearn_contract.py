@@ -4,6 +4,7 @@ import pytest
 from numpy.linalg import LinAlgError
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
+from attacks.targets import estimator_classes
 from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from suffice.estimators.table_classifier import BayesClassifier
 from suffice.naive_bayes import (
@@ -73,3 +74,11 @@ def test_quadratic_discriminant_analysis_passes_all_checks_but_those_declared(es
         check(estimator)
     except LinAlgError as error:
         assert "not full rank" in str(error)  # noqa: PT017  # older versions of scikit-learn have other rows, and pass
+
+
+@pytest.mark.parametrize("cls", estimator_classes(), ids=lambda cls: cls.__name__)
+def test_parameters_are_those_that_the_documentation_names(cls):
+    names = set(cls().get_params())
+    assert not [name for name in names if name.startswith("_")]
+    said = cls.__doc__.partition("Parameters\n")[2].partition("Attributes\n")[0]
+    assert not [name for name in names if f"{name} :" not in said]

@@ -913,6 +913,7 @@ def test_arrays_that_do_not_belong_together_are_refused():
     moments, totals, _, numbers, names, *_ = STATISTICS
     sample, _, joint, _, higher, scatter, rows, blocks, *_ = STATISTICS[6:]
     points = sample.parts[0]
+    counted = next(each for each in STATISTICS if isinstance(each, statistics.Pairs))
     by_class = sf.ByClass(LABELS, np.ones(3), moments)
     for bad in (
         swapped(moments, weight=np.ones((3, 2))),
@@ -924,6 +925,7 @@ def test_arrays_that_do_not_belong_together_are_refused():
         swapped(rows, codes=rows.codes + 9),
         swapped(rows, weight=rows.weight.astype(np.float32)),
         swapped(blocks, classes=2),
+        swapped(counted, pairs=counted.pairs - 1),
         swapped(numbers, sizes=numbers.sizes + 1),
         swapped(numbers, sizes=np.array([-1, 1, 0])),
         swapped(names, keys=names.keys[:2]),

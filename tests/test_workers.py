@@ -13,6 +13,7 @@ from suffice import errors
 from suffice.core import registry
 from suffice.engines import Task, workers
 from suffice.engines.summarizing import own_families
+from suffice.model import storage
 
 
 @pytest.mark.parametrize("kind", [errors.NotPartError, errors.InvalidOptionError, errors.MismatchError])
@@ -32,6 +33,20 @@ def test_an_error_that_the_driver_does_not_know_keeps_its_words():
     again = workers.Refusal("SomethingElse", "what was found").again()
     assert type(again) is errors.InvalidDataError
     assert str(again) == "what was found"
+
+
+def test_parts_of_workers_are_summed_and_the_first_error_among_them_is_passed_on():
+    task = Task(sf.Gaussian(), ("x",), "y", None)
+    tables = [{"x": np.arange(4.0) + i, "y": ["a", "b"] * 2} for i in range(3)]
+    parts = [storage.to_bytes(task.summarize(table)) for table in tables]
+    assert workers.merge([]) is workers.merge([None, None]) is None
+    assert workers.merge([None, parts[0]]) == parts[0]
+    whole = task.summarize(tables[0]) + task.summarize(tables[1]) + task.summarize(tables[2])
+    assert workers.merge([parts[0], None, parts[1], parts[2]]) == storage.to_bytes(whole)
+    refusal = storage.to_bytes(workers.Refusal("InvalidDataError", "no"))
+    assert workers.merge([parts[0], refusal, parts[1]]) == refusal
+    other = storage.to_bytes(task.summarize({"x": [1.0, 2.0], "y": [1, 2]}))
+    assert storage.from_bytes(workers.merge([parts[0], other])).kind == "MismatchError"
 
 
 def test_families_that_arrive_are_known_by_their_names(monkeypatch):

@@ -9,14 +9,14 @@ came.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sized
+from collections.abc import Callable, Sized
 from dataclasses import replace
 from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 
-from suffice.core.arrays import LEAST_WEIGHT, MOST_WEIGHT, is_missing
+from suffice.core.arrays import LEAST_WEIGHT, MOST_WEIGHT, Array, is_missing
 from suffice.core.errors import InvalidDataError, InvalidOptionError, LeftOutWarning, MissingLabelError, QuantityWarning
 from suffice.core.labels import label_list
 from suffice.core.statistics import ByClass
@@ -32,7 +32,10 @@ LEAST = 2.0**-400  # of the weight of a row: less is nothing
 class OneByOne(WaitingRows):
     """Estimators that learn a row, answer about a row, and so on."""
 
-    _classes_one: list[Any]  # the labels, where single rows are answered about
+    # Where single rows are answered about: the labels, what scores a row as `predict_one` gets it, and the posterior of
+    # that, or None where it takes longer. In a class of options, each of these would be one.
+    _classes_one: list[Any]
+    _quick: tuple[Callable[..., Any], Callable[[Array], Array]] | None = None
 
     def learn_one(self, x: Any, y: Any, w: float = 1.0) -> Self:
         """Learn one row.

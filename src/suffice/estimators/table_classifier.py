@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import field, replace
 from functools import partial
 from numbers import Integral, Real
@@ -287,9 +287,6 @@ class BayesClassifier(CalibratedClassifier):
 
     _waits: ClassVar[bool] = True
     _first: ClassVar[bool] = True
-
-    # What scores a row of values as `predict_one` gets it, and the posterior of that; None where it takes longer.
-    _quick: tuple[Callable[[dict[str, Any]], Array | None], Callable[[Array], Array]] | None = None
 
     def _waiting_row(self, x: Any, stream: Stream) -> Any:
         """Return a row whose values have the types of those before it; nothing of it can be refused then."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
@@ -254,9 +254,6 @@ class TextClassifier(CalibratedClassifier):
             return posterior(evidence(self._learned, read))[0]
         found: Array = self._run(self._learned.posterior, read, self._calibration())
         return found[0]
-
-    # How the evidence of texts is computed, and the posterior from it, where answers about single texts are expected.
-    _quick: tuple[Callable[[Learned, Any], Array], Callable[[Array], Array]] | None = None
 
     def _expect_many(self) -> None:
         calibration = self._calibration()

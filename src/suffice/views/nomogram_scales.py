@@ -351,7 +351,8 @@ def _intervals(bounds: Sequence[float], mass: Sequence[float], points: Array, co
     merged = [(lo, hi, p, max(m, least)) for lo, hi, p, m in each]
     while len(merged) > 1:
         both = list(pairwise(merged))
-        i = int(np.argmin([a[3] * b[3] / (a[3] + b[3]) * (a[2] - b[2]) ** 2 for a, b in both]))
+        # A product may be infinite, where a power would be an error.
+        i = int(np.argmin([a[3] * b[3] / (a[3] + b[3]) * (a[2] - b[2]) * (a[2] - b[2]) for a, b in both]))
         a, b = both[i]
         if abs(a[2] - b[2]) > coarse and len(merged) <= INTERVALS:
             break
