@@ -65,16 +65,20 @@ void count_steps(const double* x, Index rows, const StepTable& steps, std::int32
     }
 }
 
-constexpr int most_in_a_step = 4;
-constexpr Index few_edges = 30;  // with which numbers are compared sooner
-constexpr Index steps_for_an_edge = 16, fewest_steps = 256, most_steps = 4096;  // whose table stays in the first cache
-
 }  // namespace
 
 SUFFICE_DISPATCH(count_below, count)
 SUFFICE_DISPATCH(count_by_steps, count_steps)
 
 #ifndef SUFFICE_ONLY_LOOPS_FOR
+
+namespace {
+
+constexpr int most_in_a_step = 4;
+constexpr Index few_edges = 30;  // with which numbers are compared sooner
+constexpr Index steps_for_an_edge = 16, fewest_steps = 256, most_steps = 4096;  // whose table stays in the first cache
+
+}  // namespace
 
 Search::Search(const double* edges, Index count, Index n) : edges_(edges), count_(count) {
     const Index size = std::clamp(steps_for_an_edge * count, fewest_steps, most_steps);

@@ -175,6 +175,13 @@ def test_many_threads_write_one_file_and_it_is_one_of_theirs(tmp_path):
     assert os.listdir(tmp_path) == ["model"]
 
 
+def test_a_file_that_is_dropped_after_it_was_written_complains_of_nothing(tmp_path):
+    with replacing(tmp_path / "m") as file:
+        file.write(b"1")
+    file.close()  # as Python does, which from 3.13 on shows what goes wrong
+    assert (tmp_path / "m").read_bytes() == b"1"
+
+
 def test_removing_a_file_removes_what_was_left_of_it(tmp_path):
     path = tmp_path / "model"
     name, start = output_files._machine()

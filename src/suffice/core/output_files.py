@@ -93,9 +93,10 @@ class OutputFile(RawIOBase):
         return len(view)
 
     def flush(self) -> None:
-        """Pass on what the inner file holds back."""
-        with naming(self.name):
-            self.file.flush()
+        """Pass on what the inner file holds back; one that was closed holds nothing."""
+        if not self.file.closed:  # Python closes, and so flushes, what is left, and from 3.13 on shows what goes wrong
+            with naming(self.name):
+                self.file.flush()
 
     def writable(self) -> bool:
         """Return that it can be written to."""

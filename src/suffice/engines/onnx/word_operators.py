@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
-from unicodedata import unidata_version
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,9 +101,6 @@ def _check(title: str, tokenization: Tokenization) -> None:
     """Refuse what the operators cannot do."""
     refused = {
         "n-grams of characters are not cut by them: analyzer='word' has a model": tokenization.analyzer != "word",
-        f"words are read by Unicode {_core.unicode_version}, and this Python knows accents by {unidata_version}: "
-        "export with another Python, or fit without strip_accents": tokenization.strip_accents is not None
-        and unidata_version != _core.unicode_version,
         "stems are made by rules that they do not have: fit without stem": tokenization.stem is not None,
         "they do not hash words as here: fit without n_features": tokenization.n_features is not None,
     }
@@ -174,7 +170,8 @@ def _without_sigma(texts: Tensor) -> Tensor:
 def _without_accents(texts: Tensor, lowercase: bool, accents: Accents) -> Tensor:
     """Return texts without accents, in lower case if asked for: they are cut beside each character that changes."""
     graph, beyond = texts.graph, [chr(c) for c in range(0x80, 0x110000) if c not in SURROGATES]
-    plain = {c: preprocess(c, lowercase, accents) for c in beyond}
+    apart = _core.tokens("\0".join(beyond), lowercase, accents, "char", 1, 1)  # Python may know a later Unicode
+    plain = dict(zip(beyond, "".join(apart).split("\0"), strict=True))
     changed = f"[{ranges_of(c for c, read in plain.items() if c != read)}]"
     known = {c: read for c, read in plain.items() if read and c != read}  # the others become nothing
     texts = _lower_ascii(texts) if lowercase else texts
