@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import suffice as sf
 from suffice import ByClass, Cells, Counts, InvalidDataError, Moments, NotPartError, Sample, Scatter, Totals
+from suffice.core.arrays import Categories
 from suffice.core.frames import as_frame
 from suffice.core.statistics import RowSample, WordCounts
 from suffice.core.statistics.compensated import Sums, minus, plus, product, rounded, times
@@ -429,6 +430,16 @@ def test_kernels_and_numpy_doubt_the_weights_of_a_database_alike():
     found = rounded(weight)
     assert found is not None
     np.testing.assert_array_equal(rest[:, 3], found[..., 1])
+
+
+def test_rows_that_are_counted_onto_fractional_weights_keep_their_remainders():
+    x, codes = Categories(np.zeros((3, 1), np.int32), None), np.zeros(3, np.int32)
+    before = Counts.of(x, codes, 1, np.array([0.1, 0.7, 1e-9]))
+    assert before.rest is not None
+    found = Counts.of(x, codes, 1, None, before)
+    assert found == before + Counts.of(x, codes, 1)
+    assert found.rest is not None
+    assert (found - Counts.of(x, codes, 1)).weight == before.weight
 
 
 def test_light_documents_stay_when_a_merged_heavy_one_is_forgotten():
