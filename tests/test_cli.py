@@ -484,7 +484,7 @@ def test_a_model_is_written_as_sql(suffice, iris):
     query = suffice("sql", iris, "--dialect", "duckdb", "--table", "flowers").out
     database = duckdb.connect()
     database.register("flowers", pa.table(examples.iris()))
-    found = database.sql(query).arrow().read_all()
+    found = pa.table(database.sql(query))
     p = sf.load(iris).predict_proba(pa.table(examples.iris()))
     np.testing.assert_allclose(found["probability setosa"].to_numpy(), p[:, 0], rtol=1e-6, atol=1e-9)
     assert "no dialect" in suffice("sql", iris, "--dialect", "postgress").err
