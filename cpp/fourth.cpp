@@ -122,6 +122,7 @@ struct OneClass {
           higher_rest(f.rest ? f.rest + c * 3 * d * d : nullptr) {}
 
     Pair w() const { return {weight[0], rest ? rest[0] : 0.0}; }
+    double weight_doubt() const { return rest ? rest[1] : outside_doubt(weight[0]); }
     Pair centre(Index j) const { return {mean[j], rest ? rest[2 + j] : 0.0}; }
     double centre_doubt(Index j) const { return rest ? rest[2 + d + j] : outside_error * std::fabs(mean[j]); }
     Pair product(Index i, Index j) const { return {cross[i * d + j], rest ? rest[2 + 3 * d + i * d + j] : 0.0}; }
@@ -152,7 +153,7 @@ Moved moved(const OneClass& of, const Pair* step, const double* step_doubt, Inde
     Pair sum = {};
     double size = 0;
     for (const Pair& term : terms) sum = sum + term, size += std::fabs(term.high);
-    // By first-order error analysis: the derivatives by the steps and by the variances.
+    // By first-order error analysis: the derivatives by the steps, the variances and the weight.
     auto along = [&](const Pair& to, const Pair& other, const Pair& own_cube, const Pair& variance) {
         return 2 * std::fabs(own_cube.high) + 2 * std::fabs(to.high) * variance.high +
                4 * std::fabs(other.high * cross.high) + 2 * w.high * other.high * other.high * std::fabs(to.high);
@@ -160,7 +161,8 @@ Moved moved(const OneClass& of, const Pair* step, const double* step_doubt, Inde
     const double di = of.square_doubt(i), dj = of.square_doubt(j);
     const double doubt = of.quartic(i, j).doubt + step_doubt[j] * along(b, a, cube, va) +
                          step_doubt[i] * along(a, b, turned, vb) + b.high * b.high * di + a.high * a.high * dj +
-                         4 * std::fabs(ab.high) * std::sqrt(di * dj) + 16 * pair_error * size;
+                         4 * std::fabs(ab.high) * std::sqrt(di * dj) + of.weight_doubt() * ab.high * ab.high +
+                         16 * pair_error * size;
     return {third, {sum, doubt}};
 }
 

@@ -532,7 +532,15 @@ def test_a_heavy_row_far_from_0_that_is_forgotten_leaves_the_shrinkage_of_a_refi
     assert again.covariance_[0, 1] != again._scatter.cross[0, 0, 1] / weight[:3].sum()  # it is shrunk
 
 
+FAR_FROM_A_HEAVY_ROW = (  # the weight that is left is wrong by its 106th bit, and so are squares about the new mean
+    np.array([[0.0, 0.125 * (i == 5)] for i in range(9)]),
+    np.array([1.0, 1.0, 0.1, 7e12, 2.5e-10, 2.5e-10, 1.0, 1.0, 1.0]),
+    [0, 1, 2, 3, 8, 6, 7],
+)
+
+
 @given(weighted_rows([0.0, 0.125, -1.0, 3.0, 1e9, 1e9 + 0.5, 1e9 - 2.0]))
+@example(FAR_FROM_A_HEAVY_ROW)
 @settings(max_examples=150)
 def test_the_doubt_of_products_of_squares_holds_what_forgetting_costs(case):
     x, weight, order = case
