@@ -38,9 +38,9 @@ class ExpertSearch:
 
     def fit(self, rows: ExpertRows) -> tuple[list[Member], Tried | None]:
         """Fit all experts but new cosines, of which a few are tried."""
-        tries = self.kinds.get(CosineExpert, ()) is None
-        now = {kind: near for kind, near in self.kinds.items() if kind is not CosineExpert or not tries}
-        searches: list[Any] = [lambda: fit_experts(rows, now), lambda: try_cosines(rows) if tries else None]
+        tries_cosines = CosineExpert in self.kinds and self.kinds[CosineExpert] is None
+        now = {kind: near for kind, near in self.kinds.items() if not (kind is CosineExpert and tries_cosines)}
+        searches: list[Any] = [lambda: fit_experts(rows, now), lambda: try_cosines(rows) if tries_cosines else None]
         found, tried = in_threads(lambda search: search(), searches, rows.batch.n * rows.features.size)
         return [self.member(*each) for each in found], tried
 
