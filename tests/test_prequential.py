@@ -70,7 +70,7 @@ def test_results_are_drawn_one_line_each():
     pytest.importorskip("matplotlib").use("agg")
     results = [sf.prequential(sf.BayesClassifier(structure="naive"), DAYS, "out", name=name) for name in "ab"]
     ax = sf.plot.prequential(*results, metric="log_loss")
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b"]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b", "from the beginning"]
     np.testing.assert_allclose(ax.lines[0].get_ydata(), results[0].log_loss)
     with pytest.raises(InvalidOptionError, match="metric"):
         sf.plot.prequential(*results, metric="speed")

@@ -391,9 +391,12 @@ class PrequentialDisplay(Display):
             so_far = np.cumsum(values * result.weight) / result.row
             ax.plot(result.row, values, label=style.shorten(result.name, 34), **style.line(i))
             ax.plot(result.row, so_far, color=style.colour(i), linewidth=0.8, alpha=0.6)
+        from matplotlib.lines import Line2D
+
         ax.set_xlabel("rows")
         ax.set_ylabel(METRICS[self.metric])
-        ax.legend(fontsize="small", frameon=False, loc="best")
+        thin = Line2D([], [], color="0.5", linewidth=0.8, label="from the beginning")
+        ax.legend(handles=[*ax.get_legend_handles_labels()[0], thin], fontsize="small", frameon=False, loc="best")
 
 
 prequential = drawing("prequential", PrequentialDisplay.from_results, lambda drawn: drawn.ax_)
