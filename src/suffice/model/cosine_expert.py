@@ -27,10 +27,8 @@ from suffice.model.storage import storable
 COSINES = 512  # or twice as many
 FEWEST, ENTRIES = 64, 1 << 15  # with many classes there are fewer, so that classes × cosines stay below the latter
 NARROWEST, WIDEST = 0.3, 3.0  # widths of the kernels that the cosines mix, relative to the spread
-SPREADS = (
-    1.0,
-    1.0 / 3.0,
-)  # that are tried, as shares of that of the features: narrower kernels follow finer boundaries
+# Shares of the spread of the features that are tried: narrower kernels follow finer boundaries.
+SPREADS = (1.0, 1.0 / 3.0)
 ALL_COLUMNS = "cosines of all columns"  # the title of their formula
 SEED = 20060  # of the frequencies, which are the same for all tables
 LANES = 16  # the kernel computes so many cosines at a time

@@ -20,7 +20,7 @@ from suffice.core.arrays import Array, Codes
 from suffice.core.parallel import in_threads
 from suffice.core.statistics import Batch
 from suffice.families.product import Block
-from suffice.model.cosine_expert import ALL_COLUMNS, COSINES, SPREADS, CosineExpert
+from suffice.model.cosine_expert import ALL_COLUMNS, SPREADS, CosineExpert
 from suffice.model.exponents import folds_of
 from suffice.model.features import Features
 from suffice.model.linear_expert import LEVEL, LinearExpert
@@ -70,9 +70,8 @@ class ExpertRows:
 
     def log_loss(self, left_out: Array) -> float:
         """Return the log-loss of evidence of the first rows, each left out."""
-        n = len(left_out)
-        log_prior = self.log_prior[:n] if self.log_prior.ndim == 2 else self.log_prior
-        return tempered_loss(left_out, log_prior, self.codes[:n], self.weight[:n])[0]
+        first = self.first(len(left_out))
+        return tempered_loss(left_out, first.log_prior, first.codes, first.weight)[0]
 
 
 class Tried(NamedTuple):
@@ -108,18 +107,20 @@ def fit_experts(
     return [each for each in found if each is not None]
 
 
-def fit_cosines(
-    rows: ExpertRows, spreads: Iterable[float], most: int = COSINES, shrinkages: Sequence[float] = SHRINKAGES
-) -> tuple[CosineExpert, Array] | None:
+def fit_cosines(rows: ExpertRows, spreads: Iterable[float]) -> tuple[CosineExpert, Array] | None:
     """Fit cosines of the spread that has the least log-loss of rows left out."""
-    found = [CosineExpert.fit(*rows.arguments, spread=spread, most=most, shrinkages=shrinkages) for spread in spreads]
-    return min((each for each in found if each is not None), key=lambda each: rows.log_loss(each[1]), default=None)
+    fitted = [CosineExpert.fit(*rows.arguments, spread=spread) for spread in spreads]
+    found = [each for each in fitted if each is not None]
+    return found[0] if len(found) == 1 else min(found, key=lambda each: rows.log_loss(each[1]), default=None)
 
 
 def try_cosines(rows: ExpertRows) -> Tried | None:
     """Fit few cosines on few rows: a tenth of the work shows whether all are worth fitting, and with which spreads."""
     first = rows.first(TRIED_ROWS)
-    found = [(spread, fit_cosines(first, (spread,), TRIED_COSINES, SHRINKAGES[1::2])) for spread in SPREADS]
+    found = [
+        (spread, CosineExpert.fit(*first.arguments, spread=spread, most=TRIED_COSINES, shrinkages=SHRINKAGES[1::2]))
+        for spread in SPREADS
+    ]
     each = [(first.log_loss(fitted[1]), spread, fitted) for spread, fitted in found if fitted is not None]
     if not each:
         return None
