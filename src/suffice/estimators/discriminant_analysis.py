@@ -28,7 +28,7 @@ from suffice.estimators.generative_classifier import GenerativeClassifier
 from suffice.estimators.parameter_checks import ARRAY_LIKE, BOOLEAN, Allowed, choice, has_method, interval
 from suffice.estimators.scikit_learn import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from suffice.families import MultivariateGaussian
-from suffice.families.covariance import as_scatter, exceeds, one_blas_thread, per_weight
+from suffice.families.covariance import as_scatter, average, exceeds, one_blas_thread
 from suffice.families.linear_discriminant import Directions, LinearDiscriminant
 from suffice.model.joint import Model
 
@@ -248,8 +248,8 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         if not self.store_covariance:
             raise AttributeError("covariance_ is there with solver='lsqr', 'eigen' or store_covariance=True")
         scatter = self._settled().family.complete(self._scatter)  # type: ignore[attr-defined]
-        each = per_weight(scatter.cross, scatter.weight)
-        return self._as_learned(np.einsum("c,cij->ij", np.exp(self._settled().model.log_prior), each))
+        share = np.exp(self._settled().model.log_prior)
+        return self._as_learned(average(scatter.cross, scatter.weight, share))
 
     @property
     def explained_variance_ratio_(self) -> Array:
@@ -356,10 +356,9 @@ class QuadraticDiscriminantAnalysis(_DiscriminantAnalysis):
         labels, scatter = self.classes_, self._scatter
         if len(labels) < 2:
             raise InvalidDataError(f"The number of classes has to be greater than one. Got {len(labels)} class.")
-        alone = (self.class_count_ <= 1) & ~scatter.cross.any(axis=(1, 2))
-        if alone.any():
-            label = labels[np.argmax(alone)]
-            raise InvalidDataError(f"y has only 1 sample in class {label}, covariance is ill defined.")
+        for label, weight, cross in zip(labels, self.class_count_, scatter.cross, strict=True):
+            if weight <= 1 and not cross.any():
+                raise InvalidDataError(f"y has only 1 sample in class {label}, covariance is ill defined.")
         covariances = self._distribution.estimated
         work = covariances.size * len(covariances[0]) // 8
         with one_blas_thread(len(covariances[0])):

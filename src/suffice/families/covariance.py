@@ -48,8 +48,14 @@ def diagonals(matrices: Array) -> Array:
 
 def per_weight(cross: Array, weight: Array) -> Array:
     """Divide cross-products by their weight; 0 where the weight is 0."""
-    norm = np.where(weight > 0, weight, np.inf)
-    return np.asarray(cross / norm[:, None, None])
+    norm, out = np.where(weight > 0, weight, np.inf), np.empty(cross.shape)
+    in_threads(lambda c: np.divide(cross[c], norm[c], out=out[c]), range(len(cross)), cross.size)
+    return out
+
+
+def average(cross: Array, weight: Array, share: Array) -> Array:
+    """Compute Σ_c share_c · cross_c / weight_c, (columns, columns); a class of weight 0 counts for nothing."""
+    return np.asarray(np.einsum("c,cij->ij", share / np.where(weight > 0, weight, np.inf), cross))  # stays symmetric
 
 
 # -------------------------------------------------------------------------------------------- shrinkage
@@ -164,34 +170,35 @@ def raised(covariance: Array, least: Array, floor: float) -> Positive:
     """
     if not np.isfinite(covariance).all():
         raise InvalidDataError("A covariance is too large for float64: rescale the columns or the weights")
-    columns = len(least)
-    work = len(covariance) * columns**3 // 8
-    each = in_threads(lambda matrix: _raised_one(matrix, least, floor), covariance, work)
-    positive = covariance if all(matrix is None for matrix, _, _ in each) else covariance.copy()
-    factor, rank = np.empty_like(covariance), np.empty(len(covariance), np.int64)
-    for m, (matrix, root, own) in enumerate(each):
-        factor[m], rank[m] = root, own
+    columns, factor = len(least), np.empty_like(covariance)
+
+    def raise_one(m: int) -> tuple[Array | None, int]:
+        return _raised_one(covariance[m], least, floor, factor[m])
+
+    each = in_threads(raise_one, range(len(covariance)), len(covariance) * columns**3 // 8)
+    positive = covariance if all(matrix is None for matrix, _ in each) else covariance.copy()
+    for m, (matrix, _) in enumerate(each):
         if matrix is not None:
             positive[m] = matrix
-    return Positive(positive, factor, covariance, rank)
+    return Positive(positive, factor, covariance, np.array([rank for _, rank in each], np.int64))
 
 
-def _raised_one(covariance: Array, least: Array, floor: float) -> tuple[Array | None, Array, int]:
-    """Return one covariance that was raised, None if it is as it was; the factor of it, and the rank before."""
+def _raised_one(covariance: Array, least: Array, floor: float, factor: Array) -> tuple[Array | None, int]:
+    """Return one covariance that was raised, None if it is as it was, and the rank before; `factor` is written."""
     variance = np.diagonal(covariance)
     constant = variance <= least
     scale = np.sqrt(np.where(constant, least, variance))
-    scales = np.outer(scale, scale)
-    correlation = covariance / scales
+    correlation = np.multiply.outer(scale, scale)
+    np.divide(covariance, correlation, out=correlation)
     correlation[constant] = 0.0
     correlation[:, constant] = 0.0
     np.fill_diagonal(correlation, 1.0)
     rank, changed = int((~constant).sum()), bool(constant.any())
     try:
-        factor = np.linalg.cholesky(correlation)
-        low = np.diagonal(factor).min(initial=1.0) ** 2 < 4.0 * floor  # a pivot bounds the least eigenvalue
+        root = np.linalg.cholesky(correlation)
+        low = np.diagonal(root).min(initial=1.0) ** 2 < 4.0 * floor  # a pivot bounds the least eigenvalue
     except np.linalg.LinAlgError:
-        factor, low = correlation, True
+        low = True
     if low:
         values, vectors = np.linalg.eigh(correlation)
         # A constant column has the eigenvalue 1 here, but does not count for the rank.
@@ -199,14 +206,17 @@ def _raised_one(covariance: Array, least: Array, floor: float) -> tuple[Array | 
         if (values < floor).any():
             correlation = (vectors * np.maximum(values, floor)) @ vectors.T
             correlation = 0.5 * (correlation + correlation.T)
-        factor = np.linalg.cholesky(correlation)
-    return correlation * scales if changed else None, factor * scale[:, None], rank
+        root = np.linalg.cholesky(correlation)
+    np.multiply(root, scale[:, None], out=factor)
+    return correlation * np.multiply.outer(scale, scale) if changed else None, rank
 
 
 def exceeds(matrix: Array, least: float) -> bool:
     """Tell whether every eigenvalue is above `least`, by trying to factorize what is above it."""
+    above = matrix.copy()
+    above.flat[:: len(matrix) + 1] -= least
     try:
-        np.linalg.cholesky(matrix - least * np.eye(len(matrix)))
+        np.linalg.cholesky(above)
     except np.linalg.LinAlgError:
         return False
     return True

@@ -25,6 +25,7 @@ from suffice.families.covariance import (
     Shrinkage,
     Toward,
     as_scatter,
+    average,
     diagonals,
     fill,
     fitted_covariances,
@@ -160,12 +161,13 @@ class MultivariateGaussian(Family[Any]):
     def _maximum_likelihood(self, statistic: Scatter | Sample) -> tuple[Array, Array]:
         """Return the mean and covariance of each class, or those of all classes if a class has no rows."""
         scatter = as_scatter(statistic)
-        unknown, mean, covariance = scatter.weight <= 0, scatter.mean, self.covariances(statistic)
+        unknown, mean = scatter.weight <= 0, scatter.mean
         if unknown.any():
             mean = np.where(unknown[:, None], scatter.pooled().mean, mean)
         if self.tied:
-            covariance = np.einsum("c,cij->ij", self._share(scatter), covariance)[None]
-        elif unknown.any():
+            return mean, self._tied_covariance(statistic, self._share(scatter))[None]
+        covariance = self.covariances(statistic)
+        if unknown.any():
             covariance[unknown] = self.covariances(statistic.pooled())
         return mean, covariance
 
@@ -173,8 +175,18 @@ class MultivariateGaussian(Family[Any]):
         """Compute the covariance of each class by itself, (classes, columns, columns)."""
         if isinstance(statistic, Sample):
             return self._simplified(fitted_covariances(statistic, self.estimator))
-        plain = per_weight(statistic.cross, statistic.weight - self._means_paid(statistic.weight))
+        plain = per_weight(statistic.cross, self._freedom(statistic.weight))
         return self._simplified(shrunk(plain, statistic, self.shrinkage, self.toward))
+
+    def _tied_covariance(self, statistic: Scatter | Sample, share: Array) -> Array:
+        """Average the covariances of classes by their shares; each class is shrunk by itself before."""
+        if isinstance(statistic, Sample) or self.shrinkage is not None:
+            return np.asarray(np.einsum("c,cij->ij", share, self.covariances(statistic)))
+        return self._simplified(average(statistic.cross, self._freedom(statistic.weight), share)[None])[0]
+
+    def _freedom(self, weight: Array) -> Array:
+        """Return by what cross-products are divided: the weight of each class, less what its mean takes."""
+        return weight - self._means_paid(weight)
 
     def _means_paid(self, weight: Array) -> Array:
         """Return the degrees of freedom that the means take: one for each class; if tied, in proportion to weights."""
