@@ -11,6 +11,7 @@ namespace {
 constexpr Index few_rows = 1 << 10;  // whose codes and scores stay in the first cache
 [[maybe_unused]] constexpr Index slice_rows = 1 << 18, fewest_rows = 1 << 15;  // that are ordered by class at a time
 constexpr Index tables = 4;
+[[maybe_unused]] constexpr Index at_once = 4;               // pairs of one first column whose scores are added together
 [[maybe_unused]] constexpr Index most_rows = tables << 15;  // whose counts 16 bits hold
 
 // Count rows of codes in cells a · step + b of a table. They are added to four tables in turn, as the next addition to a
@@ -55,20 +56,46 @@ void known_codes(const CodedColumns& x, Index columns, Index lo, Index hi, std::
             out[j * few_rows + i - lo] = std::min<std::uint8_t>(x.codes[j * x.rows + i], std::uint8_t(x.sizes[j]));
 }
 
-template <int classes>  // 0: any number
+// Add the scores of `together` pairs of one first column: its codes, and the sums, are read once for all of them.
+template <int classes, int together>  // classes 0: any number
+SUFFICE_INLINE void add_scores(const std::uint8_t* codes, const Index* sizes, const ColumnPairs& of, Index q,
+                               const double* const* tables, Index any, Index rows, double* __restrict out) {
+    const Index K = classes ? classes : any;
+    const std::uint8_t *a = codes + of.first[q] * few_rows, *b[together];
+    std::uint32_t step[together];
+    for (int t = 0; t < together; ++t) {
+        b[t] = codes + of.second[q + t] * few_rows;
+        step[t] = std::uint32_t(sizes[of.second[q + t]] + 1) * std::uint32_t(K);
+    }
+    for (Index i = 0; i < rows; ++i) {
+        const std::uint32_t first = a[i];
+        const double* score[together];
+        for (int t = 0; t < together; ++t) score[t] = tables[t] + (first * step[t] + b[t][i] * std::uint32_t(K));
+        for (Index k = 0; k < K; ++k) {
+            double sum = score[0][k];
+            for (int t = 1; t < together; ++t) sum += score[t][k];
+            out[i * K + k] += sum;
+        }
+    }
+}
+
+template <int classes>
 SUFFICE_INLINE void scores_of_rows(const std::uint8_t* codes, const Index* sizes, const ColumnPairs& of,
                                    const double* scores, Index any, Index rows, double* __restrict out) {
     const Index K = classes ? classes : any;
-    for (Index q = 0; q < of.pairs; ++q) {
-        const std::uint8_t* a = codes + of.first[q] * few_rows;
-        const std::uint8_t* b = codes + of.second[q] * few_rows;
-        const std::uint32_t step = std::uint32_t(sizes[of.second[q]] + 1);
-        const double* __restrict table = scores;
-        for (Index i = 0; i < rows; ++i) {
-            const double* __restrict score = table + (a[i] * step + b[i]) * std::uint32_t(K);
-            for (Index k = 0; k < K; ++k) out[i * K + k] += score[k];
+    Index count = 0;
+    for (Index q = 0; q < of.pairs; q += count) {
+        const double* tables[at_once];
+        for (count = 0; count < at_once && q + count < of.pairs && of.first[q + count] == of.first[q]; ++count) {
+            tables[count] = scores;
+            scores += (sizes[of.first[q]] + 1) * (sizes[of.second[q + count]] + 1) * K;
         }
-        scores += (sizes[of.first[q]] + 1) * Index(step) * K;
+        switch (count) {
+            case 4: add_scores<classes, 4>(codes, sizes, of, q, tables, any, rows, out); break;
+            case 3: add_scores<classes, 3>(codes, sizes, of, q, tables, any, rows, out); break;
+            case 2: add_scores<classes, 2>(codes, sizes, of, q, tables, any, rows, out); break;
+            default: add_scores<classes, 1>(codes, sizes, of, q, tables, any, rows, out);
+        }
     }
 }
 

@@ -6,20 +6,34 @@
 
 namespace suffice {
 
+namespace {
+
+// Add the scores of groups of rows; a number that is not finite adds zeros.
+template <int known>  // classes; 0: any number
+void add_groups(const double* value, const std::int32_t* group, Index rows, const double* scores, Index width,
+                const double* zeros, Index any, double* __restrict out) {
+    const Index classes = known ? known : any;
+    for (Index i = 0; i < rows; ++i) {
+        const double* __restrict score = std::isfinite(value[i]) ? scores + group[i] * width : zeros;
+        for (Index c = 0; c < classes; ++c) out[i * classes + c] += score[c];
+    }
+}
+
+}  // namespace
+
 Index step_scores(const double* x, Index stride, Index n, const double* edges, Index m, bool exact,
                   const double* scores, Index width, Index classes, double* out) {
     FirstPosition infinite;
-    for_searched(x, stride, n, edges, m, [&](Index lo, Index rows, const double* value, const std::int32_t* below) {
-        for (Index i = 0; i < rows; ++i) {
-            if (!std::isfinite(value[i])) {
-                if (std::isinf(value[i])) infinite.report(lo + i);
-                continue;
-            }
-            Index group = below[i];
-            if (exact && (group == m || edges[group] != value[i])) group = m;
-            const double* score = scores + group * width;
-            for (Index c = 0; c < classes; ++c) out[(lo + i) * classes + c] += score[c];
-        }
+    const std::vector<double> zeros(classes);
+    for_searched(x, stride, n, edges, m, [&](Index lo, Index rows, const double* value, std::int32_t* below) {
+        bool odd = false;
+        for (Index i = 0; i < rows; ++i) odd |= std::isinf(value[i]);
+        for (Index i = 0; odd && i < rows; ++i)
+            if (std::isinf(value[i])) infinite.report(lo + i);
+        for (Index i = 0; exact && i < rows; ++i)
+            if (below[i] == m || edges[below[i]] != value[i]) below[i] = std::int32_t(m);
+        const auto add = classes == 2 ? add_groups<2> : add_groups<0>;
+        add(value, below, rows, scores, width, zeros.data(), classes, out + lo * classes);
     });
     return infinite.get();
 }

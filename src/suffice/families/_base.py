@@ -95,9 +95,9 @@ class Distribution(ABC):
         """Compute log p(x | y) up to a term that all classes share, where that is less work. It compares classes."""
         return self.log_density(x)
 
-    def add_relative(self, x: Any, out: Array) -> None:
-        """Add `relative_log_density` of columns to `out`, (rows, classes); a kernel may do so in place."""
-        out += self.relative_log_density(self.read(x))
+    def add_relative(self, x: Any, out: Array, factor: float = 1.0) -> None:
+        """Add `relative_log_density` times a factor to `out`, (rows, classes); a kernel may do so in place."""
+        out += factor * self.relative_log_density(self.read(x))
 
     @property
     def as_density(self) -> Distribution:

@@ -263,13 +263,13 @@ class BinnedDistribution(Independent):
         """Compute the log of the probability of each row's bins under every class, (rows, classes)."""
         return self.table.log_density(placed(x, *self.all_edges))
 
-    def add_relative(self, x: Dense, out: Array) -> None:
-        """Add the log-density to `out`, of one column by a kernel."""
+    def add_relative(self, x: Dense, out: Array, factor: float = 1.0) -> None:
+        """Add the log-density, times a factor, to `out`, of one column by a kernel."""
         _, scores, impossible = self.table.kernel_tables
         if self.n_columns != 1 or impossible.any() or x.dtype != np.float64:
-            super().add_relative(x, out)
+            super().add_relative(x, out, factor)
             return
-        scores = scores[: len(self.edges[0]) + 1]
+        scores = factor * scores[: len(self.edges[0]) + 1]
         refuse_at(_core.step_scores(x[:, 0], np.ascontiguousarray(self.edges[0]), False, scores, out), x)
 
     def column_density(self, x: Column, column: int) -> Formula:

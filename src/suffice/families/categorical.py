@@ -230,23 +230,23 @@ class CategoricalDistribution(Independent):
             out[vetoes > 0] = -np.inf
         return out
 
-    def add_relative(self, x: Categories, out: Array) -> None:
-        """Add the log-density to `out`. Of one column with names, the table is put in the order of the rows' names."""
+    def add_relative(self, x: Categories, out: Array, factor: float = 1.0) -> None:
+        """Add the log-density, times a factor, to `out`; of one column with names by a kernel."""
         known, table = self.counts.keys, self.kernel_tables
         named = x.keys is not None and known is not None and x.shape[1] == 1
         if not named or not len(x.keys[0]) or x.codes.dtype != np.int32 or table[2].any():  # type: ignore[index]  # it has names
-            super().add_relative(x, out)
+            super().add_relative(x, out, factor)
             return
         place = recoded(Categories(np.arange(len(x.keys[0]), dtype=np.int32)[:, None], x.keys), known)[:, 0]  # type: ignore[index,arg-type]
-        _core.category_scores(x.codes, np.array([0, len(place)]), table[1][place], out.shape[1], out)
+        _core.category_scores(x.codes, np.array([0, len(place)]), factor * table[1][place], out.shape[1], out)
 
-    def add_values(self, x: Array, out: Array) -> bool:
-        """Add the log-density of numbers that are categories to `out`; return False if there is no kernel."""
+    def add_values(self, x: Array, out: Array, factor: float) -> bool:
+        """Add the log-density of numbers that are categories, times a factor; return False if there is no kernel."""
         _, scores, impossible = self.kernel_tables
         if self.counts.keys is None or impossible.any() or x.dtype != np.float64:
             return False
         keys = np.ascontiguousarray(self.counts.keys[0], dtype=np.float64)
-        refuse_at(_core.step_scores(x, keys, True, scores, out), x[:, None])
+        refuse_at(_core.step_scores(x, keys, True, factor * scores, out), x[:, None])
         return True
 
     def numbered(self, x: Categories) -> Values:

@@ -110,11 +110,11 @@ class ChosenDistribution(Distribution):
         """Compute the same up to a term that all classes share."""
         return self.fitted.relative_log_density(self.fitted.read(self.choice.read(x)))
 
-    def add_relative(self, x: Rows, out: Array) -> None:
-        """Add the same to `out`."""
-        if self.choice.name == "values" and isinstance(x, np.ndarray) and self.fitted.add_values(x[:, 0], out):  # type: ignore[attr-defined]
-            return
-        self.fitted.add_relative(self.choice.read(x), out)
+    def add_relative(self, x: Rows, out: Array, factor: float = 1.0) -> None:
+        """Add the same, times a factor, to `out`."""
+        values = self.choice.name == "values" and isinstance(x, np.ndarray)
+        if not (values and self.fitted.add_values(x[:, 0], out, factor)):  # type: ignore[attr-defined]
+            self.fitted.add_relative(self.choice.read(x), out, factor)
 
     n_columns = derived(lambda _: 1)
     # The rest is that of the chosen family.
@@ -164,7 +164,7 @@ class SilentDistribution(ChosenDistribution):
         """Return zeros: the classes do not differ."""
         return np.zeros((x.shape[0], self.classes))
 
-    def add_relative(self, x: Rows, out: Array) -> None:
+    def add_relative(self, x: Rows, out: Array, factor: float = 1.0) -> None:
         """Add nothing: the classes do not differ."""
 
     def fill(self, x: Rows, posterior: Array, codes: Codes, method: FillMethod, rng: np.random.Generator) -> Values:

@@ -293,28 +293,30 @@ class KernelDistribution(Independent):
         x = as_dense(x) if is_sparse(x) else x
         refuse_infinite(x)
         out = np.zeros((x.shape[0], len(self.bandwidth)))
-        for j in range(self.n_columns):
-            self.add_column(j, x[:, j].astype(np.float64), out)
+        self.add_relative(x, out)
         return out
 
-    def add_relative(self, x: Matrix, out: Array) -> None:
-        """Add the log-density to `out`."""
+    def add_relative(self, x: Matrix, out: Array, factor: float = 1.0) -> None:
+        """Add the log-density, times a factor, to `out`."""
         x = as_dense(x) if is_sparse(x) else x
         refuse_infinite(x)
         for j in range(self.n_columns):
-            self.add_column(j, x[:, j].astype(np.float64, copy=False), out)
+            self.add_column(j, x[:, j].astype(np.float64, copy=False), out, factor)
 
-    def add_column(self, j: int, column: Array, out: Array) -> None:
-        """Add the log-densities of a column's entries (rows,) to `out` (rows, classes)."""
-        part, order = self.parts[j], np.empty(len(column), np.int64)
-        if not len(part.weight):
-            return
+    def add_column(self, j: int, column: Array, out: Array, factor: float = 1.0) -> None:
+        """Add the log-densities of a column's entries (rows,), times a factor, to `out` (rows, classes)."""
         few = encode_repeated(column)
-        if few is not None:  # evaluate each distinct value once
-            table = np.zeros((len(few[1]), out.shape[1]))
-            self.add_column(j, few[1], table)
-            _core.category_scores(few[0][:, None], np.array([0, len(table)]), pack(table.T), out.shape[1], out)
+        if few is None:
+            out += factor * self._of_column(j, column)
             return
+        codes, values = few
+        table = factor * self._of_column(j, values)  # each distinct value is evaluated once
+        _core.category_scores(codes[:, None], np.array([0, len(table)]), pack(table.T), out.shape[1], out)
+
+    def _of_column(self, j: int, column: Array) -> Array:
+        part, order, out = self.parts[j], np.empty(len(column), np.int64), np.zeros((len(column), len(self.bandwidth)))
+        if not len(part.weight):
+            return out
         column = column.copy()
         n = len(column) - np.count_nonzero(np.isnan(column))  # missing entries are sorted to the end
         _core.sort_segments(column, np.array([0, len(column)]), order)
@@ -322,6 +324,7 @@ class KernelDistribution(Independent):
         points = at, part.weight, part.start, self._totals[j]
         number = SHAPES[self.kernel].number
         _core.kernel_log_density(number, column[:n], order[:n], None, *points, widths, out)
+        return out
 
     @cached_property
     def _totals(self) -> list[Array]:

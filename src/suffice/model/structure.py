@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 StructureName = Literal["columns", "pairs", "pool"]
 
 SHOWN = 5  # pairs that are listed
-AT_ONCE = 1 << 15  # rows that are scored at a time
+AT_ONCE = 1 << 16  # rows that are scored at a time
 EXPERT_ROWS = 10_000  # that experts are fitted on where not all rows are kept: further ones tell little, and cost much
 
 
@@ -365,7 +365,6 @@ class Parts:
 
         def add(lo: int) -> None:
             own = out[lo : lo + step]
-            said = np.empty(own.shape)
             try:
                 for group in together:
                     own += exponents[group.places[0]] * naive.sum_of(group, x[lo : lo + step])
@@ -373,10 +372,7 @@ class Parts:
                     with naming_columns(block.names):
                         rows = part[lo : lo + step]
                         if a and each.votes:
-                            said[:] = 0.0
-                            each.add_relative(rows, said)
-                            said *= a
-                            own += said
+                            each.add_relative(rows, own, a)
                         else:
                             rows = each.read(rows)
                             if isinstance(rows, np.ndarray):
