@@ -48,7 +48,9 @@ SUFFICE_DISPATCH(window_cells, window_places<false>)
 namespace {
 
 constexpr Index slice_rows = Index(1) << 18, most_first_rows = Index(1) << 16, most_first_values = Index(1) << 14;
-constexpr Index most_window = Index(1) << 20;  // entries over all classes
+constexpr Index most_window = Index(1) << 20;   // entries over all classes
+constexpr Index tasks_for_a_thread = 2;         // as they differ in length
+constexpr Index most_counted = Index(1) << 31;  // rows whose number 32 bits hold
 
 struct Counted {  // rows of weight 1
     std::uint32_t n = 0;
@@ -88,6 +90,12 @@ public:
             ++size_;  // the caller adds a weight
         }
         return counts_[at];
+    }
+    // The weight of an edge, or null if it has none.
+    Count* known(double edge) {
+        if (keys_.empty()) return nullptr;
+        const std::size_t at = place(edge);
+        return counts_[at].empty() ? nullptr : &counts_[at];
     }
     template <class Each>
     void each(Each each) const {
@@ -195,7 +203,8 @@ Start look(const StridedColumn& x, Rows rows, Index n, Index limit, int level) {
         if (rows.code[i] == common && counts(i)) values.push_back(x[i]);
     Start start{level, level, 0.0};
     if (values.empty()) return start;
-    std::sort(values.begin(), values.end());
+    const Index ends[] = {0, Index(values.size())};
+    sort_segments(values.data(), ends, 1, nullptr);
     start.centre = values[values.size() / 2];
     start.level = cells_at(values, level, limit) > limit ? least_level(values, level + 1, limit) : level;
     start.unit = start.level;
@@ -294,9 +303,14 @@ private:
                         too_many_ = true;
                         return i + r + 1;
                     }
-                } else if (outside(values[r], rows.code[i + r], w, i + r)) {
-                    return i + r + 1;
+                    continue;
                 }
+                if constexpr (exact)
+                    if (Count* own = tables_[rows.code[i + r]].known(values[r])) {  // most often it is
+                        own->add(w);
+                        continue;
+                    }
+                if (outside(values[r], rows.code[i + r], w, i + r)) return i + r + 1;
             }
         }
         return hi;
@@ -471,11 +485,21 @@ bool counts_fit(const ColumnCells& cells, Index n) {
     return true;
 }
 
+// Into how many slices the rows of every column are cut. Whole counts are the same for any number, and adding slices takes
+// time, so there are just enough for all threads. Sums of weights depend on the slices: these are fixed.
+template <class Count>
+Index slices_of(Index n, Index columns) {
+    const Index most = std::max<Index>(1, (n + slice_rows / 2) / slice_rows);
+    if (!std::is_same_v<Count, Counted>) return most;
+    const Index tasks = tasks_for_a_thread * threads_for(n * columns * 8, most * columns);
+    return std::clamp((tasks + columns - 1) / std::max<Index>(columns, 1), 1 + n / most_counted, most);
+}
+
 template <class Count>
 void count_columns(const std::vector<StridedColumn>& columns, Rows rows, Index n, Index limit, const int* level,
                    std::vector<ColumnCells>& out, std::vector<Index>& infinite) {
-    const Index slices = std::max<Index>(1, (n + slice_rows / 2) / slice_rows), cols = Index(columns.size());
-    const Index tasks = slices * cols;
+    const Index cols = Index(columns.size());
+    const Index slices = slices_of<Count>(n, cols), tasks = slices * cols;
     const int threads = threads_for(n * cols * 8, tasks);
     std::vector<ColumnCells> parts(tasks);
     std::vector<Index> bad(tasks, -1);

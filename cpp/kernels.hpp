@@ -155,6 +155,10 @@ void pair_left_out(CodedColumns x, ColumnPairs of, Rows rows, const double* coun
 void bin_codes(const double* values, Index n, Index stride, const double* edges, Index count, std::uint8_t missing,
                std::uint8_t* out);
 
+// pairs.cpp: code[v] of each category v, `missing` for negative ones and those from `count` on.
+void category_codes(const std::int32_t* values, Index n, Index stride, const std::uint8_t* code, Index count,
+                    std::uint8_t missing, std::uint8_t* out);
+
 // interpolate.cpp: the values between m > 0 ascending knots, linearly, and those of the ends beyond; 0 for NaN.
 void interpolate(const double* x, Index stride, Index n, const double* knots, const double* values, Index m, float* out,
                  Index out_stride);

@@ -171,6 +171,17 @@ void bin_codes(const double* values, Index n, Index stride, const double* edges,
                  });
 }
 
+void category_codes(const std::int32_t* values, Index n, Index stride, const std::uint8_t* code, Index count,
+                    std::uint8_t missing, std::uint8_t* out) {
+    const Index blocks = (n + slice_rows - 1) / slice_rows;
+    for_blocks(blocks, threads_for(n, blocks), [&](Index b, int) {
+        for (Index i = b * slice_rows; i < std::min(n, (b + 1) * slice_rows); ++i) {
+            const std::uint32_t value = std::uint32_t(values[i * stride]);  // a negative one is large
+            out[i] = value < std::uint64_t(count) ? code[value] : missing;
+        }
+    });
+}
+
 #endif
 
 }  // namespace suffice

@@ -255,6 +255,17 @@ void bind_pairs(nb::module_& m) {
         },
         "Write the number of edges below each value, 255 for NaN.", "values"_a.noconvert(), "edges"_a.noconvert(),
         "out"_a.noconvert());
+    m.def(
+        "category_codes",
+        [](nb::ndarray<const std::int32_t, nb::ndim<1>, nb::device::cpu> values, Vector<std::uint8_t> code,
+           nb::ndarray<std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> out) {
+            require(out.size() == values.size(), "output size");
+            nb::gil_scoped_release release;
+            category_codes(values.data(), Index(values.size()), values.stride(0), code.data(), Index(code.size()), 255,
+                           out.data());
+        },
+        "Write the code of each category, 255 for those that have none.", "values"_a.noconvert(), "code"_a.noconvert(),
+        "out"_a.noconvert());
 }
 
 }  // namespace suffice

@@ -157,6 +157,16 @@ def test_numbers_are_found_among_edges_of_any_spread(kind, rows):
     np.testing.assert_array_equal(codes[:rows], np.resize([len(edges), 0], rows))
 
 
+@pytest.mark.parametrize("copies", [1, 300_000])  # the second in several blocks
+def test_categories_get_their_codes_and_what_has_none_is_missing(copies):
+    values = np.tile(np.array([2, -1, 0, 3, -(2**31), 2**31 - 1, 1], np.int32), copies)
+    beside = np.stack([values, np.zeros_like(values)], axis=1)
+    for each in (values, beside[:, 0]):
+        out = np.zeros(len(values), np.uint8)
+        _core.category_codes(each, np.array([5, 6, 254], np.uint8), out)
+        assert_array_equal(out, np.tile([254, 255, 5, 255, 255, 255, 6], copies))
+
+
 @pytest.mark.parametrize(("breaks", "classes"), [(1, 3), (2, 2), (9, 5), (150, 9)])
 def test_scores_of_lines_are_those_of_a_search(breaks, classes):
     rng = np.random.default_rng(8)

@@ -20,7 +20,7 @@ from suffice.core.errors import InvalidOptionError
 from suffice.core.frozen_options import Options
 from suffice.core.parallel import in_threads
 from suffice.core.statistics import Batch
-from suffice.core.statistics.pairs import MISSING, MOST_CODES
+from suffice.core.statistics.pairs import MOST_CODES
 from suffice.core.validation import Held, Labels
 from suffice.families import bin_edges as cutting
 from suffice.families._base import Family
@@ -65,11 +65,12 @@ class CodedColumn(Options):
         assert isinstance(part, Categories), "a block of categories"
         codes = np.asarray(part.codes)[:, 0]
         if codes.dtype.kind not in "iu":
-            codes = np.where(np.isnan(codes), -1, codes).astype(np.int64)
+            codes = np.where(np.isnan(codes), -1, codes)
+        codes = codes.astype(np.int32, copy=False)
         known = {} if self.keys is None else {key: i for i, key in enumerate(self.keys.tolist())}
         named = list(range(int(codes.max(initial=-1)) + 1)) if part.keys is None else part.keys[0].tolist()
-        place = np.array([*(known.get(value, len(known)) for value in named), MISSING], dtype=np.uint8)
-        out[:] = place[np.maximum(codes, -1)]  # the last is of missing values
+        place = np.array([known.get(value, len(known)) for value in named], dtype=np.uint8)
+        _core.category_codes(codes, place, out)
         return out
 
 

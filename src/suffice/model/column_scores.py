@@ -100,8 +100,8 @@ class CategoryTable:
 
     def add(self, batch: Batch, out: Array) -> None:
         """Add what is looked up for every row to `out`, (rows, classes); a missing category adds nothing."""
-        codes, scores = self.of.read(batch)[:, None], self._scores
-        _core.category_scores(codes, np.array([0, len(scores)]), scores, self.table.shape[1], out)
+        codes, number = self.of.numbered(batch)
+        _core.category_scores(codes, np.array([0, len(number)]), self._scores[number], self.table.shape[1], out)
 
     @cached_property
     def _scores(self) -> Array:

@@ -199,10 +199,17 @@ class CategoryFeatures:
 
     def read(self, batch: Batch) -> NDArray[np.int32]:
         """Return the numbers of the indicators: −1 of a missing category, after the last of one that has none."""
+        codes, number = self.numbered(batch)
+        return np.append(number, np.int32(-1))[codes[:, 0]]
+
+    def numbered(self, batch: Batch) -> tuple[Codes, NDArray[np.int32]]:
+        """Return the codes of the column, (rows, 1), −1 being missing, and the number of the indicator of each code."""
         part = _column(batch.parts[self.block], self.column)
         if part.keys is None:
             part = Categories(_whole(part.codes), (np.arange(_whole(part.codes).max(initial=-1) + 1),))
-        return recoded(part, (self.keys,))[:, 0]
+        assert part.keys is not None, "the categories have names"
+        each = np.arange(len(part.keys[0]), dtype=np.int32)
+        return part.codes, recoded(Categories(each[:, None], part.keys), (self.keys,))[:, 0]
 
     def is_missing(self, batch: Batch) -> NDArray[np.bool_]:
         """Return where the category is missing."""

@@ -138,11 +138,10 @@ class Structure(Calibration):
     def evidence(self, learned: Learned, rows: Any) -> Array:
         """Compute the scores of rows, less the log-prior, (rows, classes)."""
         family = Parts(learned, self).family
-        whole = family.read_blocks(rows)
-        out = np.empty((whole.n, len(learned.labels)))
+        out = np.empty((rows.n, len(learned.labels)))
 
-        def score(lo: int) -> None:  # what the plan reads is never there for all rows, and stays in the cache
-            x = family.read_plan(whole[lo : lo + AT_ONCE])
+        def score(lo: int) -> None:  # what is read is never there for all rows, and stays in the cache
+            x = family.read_plan(family.read_blocks(rows[lo : lo + AT_ONCE]))
 
             def scores(structure: Structure, some: slice | Positions) -> Array:
                 return structure._evidence(Parts(learned, structure), x[some])
@@ -152,7 +151,7 @@ class Structure(Calibration):
             except RefusedValueError as error:
                 raise error.shifted(lo) from None
 
-        in_threads(score, range(0, whole.n, AT_ONCE), whole.n * len(self.columns))
+        in_threads(score, range(0, rows.n, AT_ONCE), rows.n * len(self.columns))
         return out
 
     def _by_gaps(self, x: Batch, scores: Callable[[Structure, slice | Positions], Array]) -> Array:
