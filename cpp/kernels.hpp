@@ -139,17 +139,17 @@ void log_linear_hessians(const Evidence<T>& of, const double* p, const Index* bo
 void spread_without(const double* values, const double* weight, Index n, const Index* place, const double* removed,
                     Index m, double divisor, double residue, double* out);
 
-// pair_evidence.cpp: what a pair says beyond its columns,  R = log (C + 3) / (C_a C_b / n + 3),  of every class and cell
-// without a row of weight u that is in the cell; counts and ratios are (classes, cells).
-void pair_ratios(const Index* sizes, ColumnPairs of, Index classes, const double* counts, double u, double* ratios);
+// pair_evidence.cpp: what a pair says beyond its columns,  R = log (C + 3) / (C_a C_b / n + 3),  of every class and cell;
+// counts and ratios are (classes, cells).
+void pair_ratios(const Index* sizes, ColumnPairs of, Index classes, const double* counts, double* ratios);
 
 // pair_evidence.cpp: what pairs say for each class but the first, relative to the first, about rows that are left out
-// of the counts of their class:  u_q (R_k − R_0).  R is `ratios` of all classes but the row's own, and `own` of that, if
-// the row's weight is 1; otherwise it is computed from `counts`. It is added to the places to[q] and, unless they are the
-// same, to[pairs + q] of out (classes - 1, rows, width). Rows have weights.
+// of the counts of their class:  u_q (R_k − R_0).  R is `ratios` of all classes but the row's own, which is computed from
+// `counts`. It is added to the places to[q] and, unless they are the same, to[pairs + q] of
+// out (classes - 1, rows, width). Rows have weights.
 template <class T>
 void pair_left_out(CodedColumns x, ColumnPairs of, Rows rows, const double* counts, const double* ratios,
-                   const double* own, const double* exponents, const std::int32_t* to, Index width, T* out);
+                   const double* exponents, const std::int32_t* to, Index width, T* out);
 
 // pairs.cpp: the number of edges below each value; `missing` for NaN.
 void bin_codes(const double* values, Index n, Index stride, const double* edges, Index count, std::uint8_t missing,

@@ -38,14 +38,14 @@ void bind_left_out(nb::module_& m) {
         "pair_left_out",
         [](CodeTable codes, Vector<Index> sizes, Table<const std::int32_t> pairs, Vector<Index> offsets,
            Vector<std::int32_t> classes_of, Vector<double> weight, Table<const double> counts,
-           Table<const double> ratios, Table<const double> own, Vector<double> exponents, Table<const std::int32_t> to,
+           Table<const double> ratios, Vector<double> exponents, Table<const std::int32_t> to,
            nb::ndarray<T, nb::ndim<3>, nb::c_contig, nb::device::cpu> out) {
             const CodedColumns x = columns_of(codes, sizes);
             const ColumnPairs of = pairs_of(pairs, offsets, sizes);
             const Index classes = Index(counts.shape(0)), cells = of.offsets[of.pairs];
             require(Index(classes_of.size()) == x.rows && Index(weight.size()) == x.rows, "a class and a weight each");
             require(classes > 0, "a class");
-            for (const Table<const double>& each : {counts, ratios, own})
+            for (const Table<const double>& each : {counts, ratios})
                 require(Index(each.shape(0)) == classes && Index(each.shape(1)) == cells, "counts and ratios of cells");
             require(Index(exponents.size()) == of.pairs && to.shape(0) == 2 && Index(to.shape(1)) == of.pairs,
                     "an exponent and two places for each pair");
@@ -56,16 +56,15 @@ void bind_left_out(nb::module_& m) {
             const std::int32_t* code = classes_of.data();
             nb::gil_scoped_release release;
             for (Index i = 0; i < x.rows; ++i) require(code[i] >= 0 && code[i] < classes, "class of a row");
-            pair_left_out(x, of, {code, weight.data(), classes}, counts.data(), ratios.data(), own.data(),
-                          exponents.data(), to.data(), Index(out.shape(2)), out.data());
+            pair_left_out(x, of, {code, weight.data(), classes}, counts.data(), ratios.data(), exponents.data(),
+                          to.data(), Index(out.shape(2)), out.data());
         },
         "Add what pairs say about rows that are left out of the counts of their class to out.\n\n"
         "It is relative to the first class: out is (classes - 1, rows, places), and pair q is added to the places "
-        "to[0, q] and to[1, q], once if they are the same. `ratios` are those of the counts, and `own` those without "
-        "a row of weight 1 in the cell.",
+        "to[0, q] and to[1, q], once if they are the same. `ratios` are those of the counts.",
         "codes"_a.noconvert(), "sizes"_a.noconvert(), "pairs"_a.noconvert(), "offsets"_a.noconvert(),
         "classes_of"_a.noconvert(), "weight"_a.noconvert(), "counts"_a.noconvert(), "ratios"_a.noconvert(),
-        "own"_a.noconvert(), "exponents"_a.noconvert(), "to"_a.noconvert(), "out"_a.noconvert());
+        "exponents"_a.noconvert(), "to"_a.noconvert(), "out"_a.noconvert());
 }
 
 template <class T>
@@ -161,16 +160,15 @@ void bind_pairs(nb::module_& m) {
     m.def(
         "pair_ratios",
         [](Vector<Index> sizes, Table<const std::int32_t> pairs, Vector<Index> offsets, Table<const double> counts,
-           double weight, Table<double> out) {
+           Table<double> out) {
             const ColumnPairs of = pairs_of(pairs, offsets, sizes);
             require(Index(counts.shape(1)) == of.offsets[of.pairs], "counts of cells");
             require(out.shape(0) == counts.shape(0) && out.shape(1) == counts.shape(1), "output size");
             nb::gil_scoped_release release;
-            pair_ratios(sizes.data(), of, Index(counts.shape(0)), counts.data(), weight, out.data());
+            pair_ratios(sizes.data(), of, Index(counts.shape(0)), counts.data(), out.data());
         },
-        "Write what pairs say beyond their columns for every class and cell without a row of some weight in the cell.",
-        "sizes"_a.noconvert(), "pairs"_a.noconvert(), "offsets"_a.noconvert(), "counts"_a.noconvert(), "weight"_a,
-        "out"_a.noconvert());
+        "Write what pairs say beyond their columns for every class and cell.", "sizes"_a.noconvert(),
+        "pairs"_a.noconvert(), "offsets"_a.noconvert(), "counts"_a.noconvert(), "out"_a.noconvert());
     m.def(
         "spread_without",
         [](Vector<double> values, Vector<double> weight, Vector<Index> place, Vector<double> removed, double divisor,

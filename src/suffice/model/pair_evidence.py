@@ -31,16 +31,8 @@ class PairEvidence:
     @cached_property
     def ratios(self) -> Array:
         """R of every class and cell, (classes, cells)."""
-        return self._ratios(0.0)
-
-    @cached_property
-    def _without_one(self) -> Array:
-        """The same without a row of the class that is in the cell."""
-        return self._ratios(1.0)
-
-    def _ratios(self, weight: float) -> Array:
         of, out = self.pairs, np.empty(self.pairs.weight.shape)
-        _core.pair_ratios(of.sizes, of.pairs, of.offsets, np.ascontiguousarray(of.weight), weight, out)
+        _core.pair_ratios(of.sizes, of.pairs, of.offsets, np.ascontiguousarray(of.weight), out)
         return out
 
     @property
@@ -71,7 +63,7 @@ class PairEvidence:
         """
         of = self.pairs
         where = columns, of.sizes, of.pairs, of.offsets, np.ascontiguousarray(codes, np.int32)
-        tables = np.ascontiguousarray(of.weight), self.ratios, self._without_one
+        tables = np.ascontiguousarray(of.weight), self.ratios
         _core.pair_left_out(*where, weight, *tables, exponents, np.ascontiguousarray(to, np.int32), out)
 
     def scores(self, exponents: Array) -> PairScores:
