@@ -40,22 +40,6 @@ void add_counts(const std::uint16_t* table, Index height, Index width, Index cel
             out[w] += double(std::int32_t(table[w]) + table[cells + w] + table[2 * cells + w] + table[3 * cells + w]);
 }
 
-}  // namespace
-
-SUFFICE_DISPATCH(count_cells_of, count_cells)
-SUFFICE_DISPATCH(add_counts_of, add_counts)
-
-#ifndef SUFFICE_ONLY_LOOPS_FOR
-
-namespace {
-
-// Codes of rows lo .. hi-1 of every column, one after the other; missing values get the code after the last.
-void known_codes(const CodedColumns& x, Index columns, Index lo, Index hi, std::uint8_t* out) {
-    for (Index j = 0; j < columns; ++j)
-        for (Index i = lo; i < hi; ++i)
-            out[j * few_rows + i - lo] = std::min<std::uint8_t>(x.codes[j * x.rows + i], std::uint8_t(x.sizes[j]));
-}
-
 // Add the scores of `together` pairs of one first column: its codes, and the sums, are read once for all of them.
 template <int classes, int together>  // classes 0: any number
 SUFFICE_INLINE void add_scores(const std::uint8_t* codes, const Index* sizes, const ColumnPairs& of, Index q,
@@ -80,8 +64,8 @@ SUFFICE_INLINE void add_scores(const std::uint8_t* codes, const Index* sizes, co
 }
 
 template <int classes>
-SUFFICE_INLINE void scores_of_rows(const std::uint8_t* codes, const Index* sizes, const ColumnPairs& of,
-                                   const double* scores, Index any, Index rows, double* __restrict out) {
+SUFFICE_INLINE void scores_of(const std::uint8_t* codes, const Index* sizes, const ColumnPairs& of,
+                              const double* scores, Index any, Index rows, double* __restrict out) {
     const Index K = classes ? classes : any;
     Index count = 0;
     for (Index q = 0; q < of.pairs; q += count) {
@@ -97,6 +81,34 @@ SUFFICE_INLINE void scores_of_rows(const std::uint8_t* codes, const Index* sizes
             default: add_scores<classes, 1>(codes, sizes, of, q, tables, any, rows, out);
         }
     }
+}
+
+// Add the scores of all pairs of some rows of codes, (columns, few_rows), to `out`, (rows, classes).
+void scores_of_rows(const std::uint8_t* codes, const Index* sizes, const ColumnPairs& of, const double* scores,
+                    Index classes, Index rows, double* out) {
+    switch (classes) {
+        case 1: return scores_of<1>(codes, sizes, of, scores, classes, rows, out);
+        case 2: return scores_of<2>(codes, sizes, of, scores, classes, rows, out);
+        case 3: return scores_of<3>(codes, sizes, of, scores, classes, rows, out);
+        default: return scores_of<0>(codes, sizes, of, scores, classes, rows, out);
+    }
+}
+
+}  // namespace
+
+SUFFICE_DISPATCH(count_cells_of, count_cells)
+SUFFICE_DISPATCH(add_counts_of, add_counts)
+SUFFICE_DISPATCH(pair_scores_of, scores_of_rows)
+
+#ifndef SUFFICE_ONLY_LOOPS_FOR
+
+namespace {
+
+// Codes of rows lo .. hi-1 of every column, one after the other; missing values get the code after the last.
+void known_codes(const CodedColumns& x, Index columns, Index lo, Index hi, std::uint8_t* out) {
+    for (Index j = 0; j < columns; ++j)
+        for (Index i = lo; i < hi; ++i)
+            out[j * few_rows + i - lo] = std::min<std::uint8_t>(x.codes[j * x.rows + i], std::uint8_t(x.sizes[j]));
 }
 
 }  // namespace
@@ -150,12 +162,7 @@ void pair_scores(CodedColumns x, Index columns, ColumnPairs of, const double* sc
         std::vector<std::uint8_t> codes(std::size_t(columns * few_rows));
         std::vector<double> sum(std::size_t(rows * width));
         known_codes(x, columns, lo, hi, codes.data());
-        switch (width) {
-            case 1: scores_of_rows<1>(codes.data(), x.sizes, of, scores, width, rows, sum.data()); break;
-            case 2: scores_of_rows<2>(codes.data(), x.sizes, of, scores, width, rows, sum.data()); break;
-            case 3: scores_of_rows<3>(codes.data(), x.sizes, of, scores, width, rows, sum.data()); break;
-            default: scores_of_rows<0>(codes.data(), x.sizes, of, scores, width, rows, sum.data());
-        }
+        fast::pair_scores_of(codes.data(), x.sizes, of, scores, width, rows, sum.data());
         for (Index i = 0; i < rows; ++i)
             for (Index k = 0; k < width; ++k) out[(lo + i) * (width + 1) + k + 1] += sum[i * width + k];
     };
