@@ -69,7 +69,7 @@ void block_cosines(const Cosines& of, const float* x, const std::int32_t* code, 
         return [=, &of](Index i, Index d, Sixteen* cosine) {
             for (int v = 0; v < n; ++v) {
                 cosine[v] *= height;
-                std::memcpy(out + i * of.cosines + d + v * lanes, &cosine[v], sizeof cosine[v]);
+                store(cosine[v], out + i * of.cosines + d + v * lanes);
             }
         };
     };
@@ -88,14 +88,14 @@ void block_scores(const Cosines& of, const float* x, const std::int32_t* code, I
                 Sixteen part = cosine[0] * load<Sixteen>(own);
                 for (int v = 1; v < n; ++v) part += cosine[v] * load<Sixteen>(own + v * lanes);
                 double* to = sum + (i * classes + c) * 8;
-                HalfSixteen half[2];
-                std::memcpy(half, &part, sizeof part);
-                const Eight added = load<Eight>(to) + (to_double(half[0]) + to_double(half[1]));
-                std::memcpy(to, &added, sizeof added);
+                float half[lanes];
+                store(part, half);
+                store(Eight(load<Eight>(to) + (load_eight(half) + load_eight(half + 8))), to);
             }
         };
     };
-    const Index done = for_cosines<8>(of, x, code, rows, 0, add(8));
+    constexpr int most = register_bytes / 8;  // whose sums fit into registers
+    const Index done = for_cosines<most>(of, x, code, rows, 0, add(most));
     for_cosines<1>(of, x, code, rows, done, add(1));
     for (Index i = 0; i < rows; ++i)
         for (Index c = 0; c < classes; ++c) {

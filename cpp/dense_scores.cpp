@@ -42,8 +42,8 @@ SUFFICE_INLINE void add_scores(const T* x, Index row_stride, Index col_stride, I
         }
     }
     for (int r = 0; r < rows; ++r) {
-        std::memcpy(sum + r * stride, &a[r], sizeof(First));
-        std::memcpy(sum + r * stride + next, &b[r], sizeof(Second));
+        store(a[r], sum + r * stride);
+        store(b[r], sum + r * stride + next);
     }
 }
 

@@ -20,7 +20,7 @@ constexpr Index lanes = tile_rows / 8;
 SUFFICE_INLINE void add_distance(const double* tile, Index cols, const double* mean, const double* precision,
                                  double* distance) {
     Lanes sum[lanes];
-    std::memcpy(sum, distance, sizeof sum);
+    for (Index l = 0; l < lanes; ++l) sum[l] = load<Lanes>(distance + 8 * l);
     for (Index j = 0; j < cols; ++j) {
         const Lanes* x = reinterpret_cast<const Lanes*>(tile + j * tile_rows);
         const double m = mean[j], p = precision[j];
@@ -30,7 +30,7 @@ SUFFICE_INLINE void add_distance(const double* tile, Index cols, const double* m
             sum[l] += z * z;
         }
     }
-    std::memcpy(distance, sum, sizeof sum);
+    for (Index l = 0; l < lanes; ++l) store(sum[l], distance + 8 * l);
 }
 
 // The same plus -2 log precision for each entry, skipping missing ones.

@@ -95,8 +95,8 @@ SUFFICE_INLINE void add_products(const T* z, Index n, Index rows, Index width, T
                 }
             }
             for (int t = 0; t < high; ++t) {
-                std::memcpy(sum + (a + t) * width + b, &left[t], sizeof left[t]);
-                std::memcpy(sum + (a + t) * width + b + lanes<T>, &right[t], sizeof right[t]);
+                store(left[t], sum + (a + t) * width + b);
+                store(right[t], sum + (a + t) * width + b + lanes<T>);
             }
         }
 }

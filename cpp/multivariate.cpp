@@ -18,16 +18,19 @@ constexpr int vectors = tile_rows / 8;
 // Eight coordinates of W z for all rows of a tile; z is (d padded to 8, tile_rows).
 SUFFICE_INLINE void turn_block(const double* __restrict w, Index columns, const double* __restrict z,
                                Lanes (&sum)[together / 2][vectors], int half) {
-    for (auto& row : sum)
-        for (Lanes& lanes : row) lanes = Lanes{};
-    for (Index j = 0; j < columns; ++j) {
-        const Lanes* x = reinterpret_cast<const Lanes*>(z + j * tile_rows);
-        Lanes held[vectors];
-        for (int v = 0; v < vectors; ++v) held[v] = x[v];
-        const double* coefficient = w + j * together + half * together / 2;
-        SUFFICE_UNROLL(4)
-        for (int k = 0; k < together / 2; ++k) SUFFICE_UNROLL(4)
-        for (int v = 0; v < vectors; ++v) sum[k][v] += held[v] * coefficient[k];
+    constexpr int some = register_bytes == 64 ? vectors : 1;  // whose sums fit into registers
+    for (int first = 0; first < vectors; first += some) {
+        Lanes own[together / 2][some] = {};
+        for (Index j = 0; j < columns; ++j) {
+            Lanes held[some];
+            for (int v = 0; v < some; ++v) held[v] = load<Lanes>(z + j * tile_rows + 8 * (first + v));
+            const double* coefficient = w + j * together + half * together / 2;
+            SUFFICE_UNROLL(4)
+            for (int k = 0; k < together / 2; ++k) SUFFICE_UNROLL(4)
+            for (int v = 0; v < some; ++v) own[k][v] += held[v] * coefficient[k];
+        }
+        for (int k = 0; k < together / 2; ++k)
+            for (int v = 0; v < some; ++v) sum[k][first + v] = own[k][v];
     }
 }
 
@@ -59,7 +62,7 @@ void add_distances(const double* tile, Index d, const double* w, const double* m
         }
         w += together * (k0 + together);
     }
-    std::memcpy(distance, total, sizeof total);
+    for (int v = 0; v < vectors; ++v) store(total[v], distance + 8 * v);
 }
 
 // turned[k][r] = (W (x_r − origin))_k.
@@ -69,7 +72,9 @@ void turn(const double* tile, Index d, const double* w, const double* origin, do
         for (int half = 0; half < 2; ++half) {
             Lanes sum[together / 2][vectors];
             turn_block(w, k0 + together, centred, sum, half);
-            std::memcpy(turned + (k0 + half * together / 2) * tile_rows, sum, sizeof sum);
+            double* to = turned + (k0 + half * together / 2) * tile_rows;
+            for (int k = 0; k < together / 2; ++k)
+                for (int v = 0; v < vectors; ++v) store(sum[k][v], to + k * tile_rows + 8 * v);
         }
         w += together * (k0 + together);
     }
@@ -85,7 +90,7 @@ void compare(const double* turned, Index d, const double* mean, double* distance
             total[v] += off * off;
         }
     }
-    std::memcpy(distance, total, sizeof total);
+    for (int v = 0; v < vectors; ++v) store(total[v], distance + 8 * v);
 }
 
 }  // namespace

@@ -49,15 +49,19 @@ bool pack(const T* __restrict x, const double* __restrict pivot, Index d, double
 void add_panel(const double* panel, const double* root, Index depth, Index stride, double* sum, double* cross) {
     for (Index k = 0; k < depth; ++k)
         for (Index j = 0; j < stride; ++j) sum[j] += root[k] * panel[k * stride + j];
-    for (Index i = 0; i < stride; i += 8) {
-        Index j = i;
-        for (; j + 24 <= stride; j += 24)
-            add_product<8, 3>(panel + i, stride, panel + j, stride, depth, cross + i * stride + j, stride);
-        if (j + 16 <= stride) {
-            add_product<8, 2>(panel + i, stride, panel + j, stride, depth, cross + i * stride + j, stride);
-            j += 16;
+    // As many sums as registers hold.
+    constexpr int rows = register_bytes == 64 ? 8 : 4, most = register_bytes == 64 ? 3 : 1;
+    for (Index i = 0; i < stride; i += rows) {
+        Index j = i / 8 * 8;
+        auto add = [&]<int vectors>(std::integral_constant<int, vectors>) SUFFICE_INLINE_LAMBDA {
+            for (; j + 8 * vectors <= stride; j += 8 * vectors)
+                add_product<rows, vectors>(panel + i, stride, panel + j, stride, depth, cross + i * stride + j, stride);
+        };
+        if constexpr (most > 1) {
+            add(std::integral_constant<int, 3>());
+            add(std::integral_constant<int, 2>());
         }
-        if (j < stride) add_product<8, 1>(panel + i, stride, panel + j, stride, depth, cross + i * stride + j, stride);
+        add(std::integral_constant<int, 1>());
     }
 }
 

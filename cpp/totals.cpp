@@ -43,7 +43,7 @@ SUFFICE_INLINE void add_row(const T* __restrict x, Index cols, double w, double 
     for (; j + 8 <= cols; j += 8) {
         Eight sum = load_eight(total + j);
         add_entries<binarize>(load_eight(x + j), w, threshold, sum, eight);
-        std::memcpy(total + j, &sum, sizeof sum);
+        store(sum, total + j);
     }
     for (; j < cols; ++j) add_entries<binarize>(double(x[j]), w, threshold, total[j], rest);
     for (int i = 0; i < 8; ++i) rest.refused += eight.refused[i], rest.missing += eight.missing[i];

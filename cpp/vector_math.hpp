@@ -38,7 +38,9 @@ SUFFICE_INLINE double vector_log(double x) {
     // x = 2^n m with m in [√½, √2): 2 artanh(s) with s = (m - 1) / (m + 1), |s| < 0.172.
     constexpr std::uint64_t root_half = 0x3fe6a09e667f3bcd;
     std::uint64_t bits = std::bit_cast<std::uint64_t>(x), above = bits - root_half;
-    double n = double(std::int64_t(above) >> 52);
+    // The exponent n, above -1024, as the last bits of a large double: few processors convert 64-bit integers in vectors.
+    constexpr std::uint64_t positive = std::uint64_t(1024) << 52, large = std::bit_cast<std::uint64_t>(0x1p52);
+    double n = std::bit_cast<double>((above + positive) >> 52 | large) - (0x1p52 + 1024);
     double m = std::bit_cast<double>((above & 0x000fffffffffffff) + root_half);
     double f = m - 1.0, s = f / (m + 1.0), z = s * s;
     double p = 2.0 / 21.0;
