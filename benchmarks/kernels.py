@@ -2,7 +2,7 @@
 
 Each build is measured in a process of its own, on one thread. The processes take turns, and the table gives the ratio
 of the least processor times: what one compiler loses against the other. `--level x86-64` measures a lesser
-instruction set.
+instruction set. `--levels` compares all instruction sets of the first build: what a processor without AVX-512 takes.
 """
 
 import argparse
@@ -16,9 +16,13 @@ from pathlib import Path
 
 import numpy as np
 
+LEVELS = ["x86-64", "x86-64-v3", "x86-64-v4"]
+ONE_THREAD = {"SUFFICE_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
 
 def cases() -> dict[str, Callable[[], object]]:
     """Return calls of estimators whose time is nearly that of one kernel."""
+    from suffice import BayesClassifier
     from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
     from suffice.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB, KernelNB, MultinomialNB
     from suffice.text import BagOfWords
@@ -32,6 +36,9 @@ def cases() -> dict[str, Callable[[], object]]:
     linear = LinearDiscriminantAnalysis(solver="lsqr").fit(wide, few)
     quadratic, categorical = QuadraticDiscriminantAnalysis().fit(wide, few), CategoricalNB().fit(codes, y)
     kernel = KernelNB().fit(X[:, :2], y)
+    rows = rng.integers(0, 3, 100_000)
+    table = rng.normal(size=(100_000, 10)) + 0.3 * rows[:, None]
+    classifier = BayesClassifier().fit(table, rows)
     return {
         "moments": lambda: GaussianNB().fit(X, y),
         "moments, column-major": lambda: GaussianNB().fit(np.asfortranarray(X), y),
@@ -45,6 +52,8 @@ def cases() -> dict[str, Callable[[], object]]:
         "quadratic densities": lambda: quadratic.predict_log_proba(wide),
         "kernel densities": lambda: kernel.predict_log_proba(X[:5000, :2]),
         "words": lambda: BagOfWords().fit_transform(words),
+        "a table, fit and first answer": lambda: BayesClassifier().fit(table, rows).predict_proba(table[:1]),
+        "a table, answers": lambda: classifier.predict_proba(table),
     }
 
 
@@ -83,22 +92,27 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3, help="how often the builds take turns")
     parser.add_argument("--repeats", type=int, default=5, help="runs of each case in one turn")
     parser.add_argument("--level", default="", help="x86-64, x86-64-v3 or x86-64-v4; the best by default")
+    parser.add_argument("--levels", action="store_true", help="compare all instruction sets of the first build")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.one:
         load(asked.builds[0])
         print(json.dumps(measure(asked.repeats)))
         return
-    environment = os.environ | {"SUFFICE_INSTRUCTION_SET": asked.level, "SUFFICE_NUM_THREADS": "1"}
-    best: dict[Path, dict[str, float]] = {build: {} for build in asked.builds}
+    sides = {build.name: (build, asked.level) for build in asked.builds}
+    if asked.levels:
+        sides = {level: (asked.builds[0], level) for level in reversed(LEVELS)}
+    best: dict[str, dict[str, float]] = {side: {} for side in sides}
     for _ in range(asked.rounds):
-        for build, times in best.items():
+        for side, times in best.items():
+            build, level = sides[side]
             call = [sys.executable, "-m", "benchmarks.kernels", "--one", "--repeats", str(asked.repeats), str(build)]
+            environment = os.environ | {"SUFFICE_INSTRUCTION_SET": level} | ONE_THREAD
             out = subprocess.run(call, env=environment, capture_output=True, text=True, check=True).stdout
             for name, value in json.loads(out.splitlines()[-1]).items():
                 times[name] = min(value, times.get(name, value))
     first, *others = best
-    print("| kernel | " + " | ".join([f"{first.name}, ms", *(f"{each.name} ÷ {first.name}" for each in others)]) + " |")
+    print("| kernel | " + " | ".join([f"{first}, ms", *(f"{each} ÷ {first}" for each in others)]) + " |")
     print("|---" * (1 + len(best)) + "|")
     for name, value in best[first].items():
         ratios = [f"{best[each][name] / value:.2f}" for each in others]

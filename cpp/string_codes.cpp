@@ -50,7 +50,7 @@ struct Key {
     }
 
     SUFFICE_INLINE std::uint64_t hash(const char* at) const {
-        std::uint64_t h = first + std::rotl(last, 23) ^ size;
+        std::uint64_t h = (first + std::rotl(last, 23)) ^ size;
         if (size > 16) [[unlikely]]
             for (std::size_t k = 8; k + 8 < size; k += 8) h = (h ^ h >> 29 ^ word(at + k)) * 0xBF58476D1CE4E5B9u;
         return (h ^ h >> 32) * 0x9E3779B97F4A7C15u;
