@@ -584,17 +584,19 @@ template <class T>
 void bind_posterior(nb::module_& m) {
     m.def(
         "posterior",
-        [](Out<double> scores, Vector<double> added, Vector<double> fallback, bool as_log, Out<T> out) {
+        [](Out<double> scores, Vector<double> added, Vector<double> fallback, bool as_log, Out<T> out, double mixed) {
             const Index classes = Index(fallback.size()), rows = classes ? Index(scores.size()) / classes : 0;
             require_size(scores, rows * classes);
             require(out.size() == scores.size(), "output size");
             require(added.size() == fallback.size(), "one number for each class");
+            require(mixed >= 0 && mixed <= 1 && !(mixed > 0 && as_log), "a part of the prior");
             nb::gil_scoped_release release;
-            return posterior(scores.data(), rows, classes, added.data(), fallback.data(), as_log, out.data());
+            return posterior(scores.data(), rows, classes, added.data(), fallback.data(), as_log, mixed, out.data());
         },
         "Turn scores + added into p(y | x) or its logarithm; return how many rows got the fallback, or -1 - i if row i "
-        "is the first that is not a number.",
-        "scores"_a.noconvert(), "added"_a.noconvert(), "fallback"_a.noconvert(), "as_log"_a, "out"_a.noconvert());
+        "is the first that is not a number. Some of the prior, exp(fallback), may be mixed into p(y | x).",
+        "scores"_a.noconvert(), "added"_a.noconvert(), "fallback"_a.noconvert(), "as_log"_a, "out"_a.noconvert(),
+        "mixed"_a = 0.0);
 }
 
 template <class Offset>

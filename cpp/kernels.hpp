@@ -461,10 +461,11 @@ Index sparse_log_sums(Sparse<T, I> x, const std::int32_t* cls, const double* rem
 
 // posterior.cpp: turn each row of log p(x, y) = scores + added (classes,) into log p(y | x), or p(y | x). A row in
 // which every class is impossible becomes `fallback` (classes,). Returns the number of such rows, or -1 - i if row i is
-// the first with a score that is NaN or infinitely large. `scores` are overwritten; `out` may be `scores`.
+// the first with a score that is NaN or infinitely large. `scores` are overwritten; `out` may be `scores`. A part `mixed` of
+// p(y | x), unless as its logarithm, is that of the prior, e^fallback.
 template <class T>
 Index posterior(double* scores, Index rows, Index classes, const double* added, const double* fallback, bool as_log,
-                T* out);
+                double mixed, T* out);
 // The class with the largest scores + added of each row, the first of equal ones; `fallback` where all are -inf. Returns
 // the first row with a score that is NaN or infinitely large, or -1.
 Index most_probable(const double* scores, Index rows, Index classes, const double* added, Index fallback, Index* out);

@@ -14,10 +14,11 @@ struct PosteriorTile {
 
 namespace {
 
-// Rows of one tile; `scratch` holds rows * classes values.
-template <class T>
-PosteriorTile any_tile(double* scores, Index rows, Index classes, const double* added, const double* fallback,
-                       bool as_log, double* __restrict scratch, T* out) {
+template <class T, int known>  // classes, 0: any number
+SUFFICE_INLINE PosteriorTile tile_of(double* scores, Index rows, Index any, const double* added, const double* fallback,
+                                     const double* share, double kept, bool as_log, double* __restrict scratch,
+                                     T* out) {
+    const Index classes = known ? known : any;
     constexpr double impossible = -std::numeric_limits<double>::infinity();
     Index lost = 0, odd = rows;
     for (Index i = 0; i < rows; ++i) {
@@ -48,11 +49,19 @@ PosteriorTile any_tile(double* scores, Index rows, Index classes, const double* 
             const double norm = std::log(sum);
             for (Index c = 0; c < classes; ++c) to[c] = T(row[c] - norm);
         } else {
-            const double share = 1 / sum;
-            for (Index c = 0; c < classes; ++c) to[c] = T(power[c] * share);
+            const double scale = kept / sum;
+            for (Index c = 0; c < classes; ++c) to[c] = T(power[c] * scale + share[c]);
         }
     }
     return {lost, odd};
+}
+
+// Rows of one tile; `scratch` holds rows * classes values. What is left of the posterior is `kept`, and `share` is added.
+template <class T>
+PosteriorTile any_tile(double* scores, Index rows, Index classes, const double* added, const double* fallback,
+                       const double* share, double kept, bool as_log, double* scratch, T* out) {
+    return classes == 2 ? tile_of<T, 2>(scores, rows, classes, added, fallback, share, kept, as_log, scratch, out)
+                        : tile_of<T, 0>(scores, rows, classes, added, fallback, share, kept, as_log, scratch, out);
 }
 
 }  // namespace
@@ -70,23 +79,30 @@ static void lower(std::atomic<Index>& shared, Index value) {
 
 template <class T>
 Index posterior(double* scores, Index rows, Index classes, const double* added, const double* fallback, bool as_log,
-                T* out) {
+                double mixed, T* out) {
+    std::vector<double> share(classes);  // of the prior
+    if (mixed > 0 && classes) {
+        const double top = *std::max_element(fallback, fallback + classes);
+        double sum = 0;
+        for (Index c = 0; c < classes; ++c) sum += share[c] = std::exp(fallback[c] - top);
+        for (double& each : share) each *= mixed / sum;
+    }
     const Index size = std::max<Index>(1, 2048 / std::max<Index>(1, classes)), tiles = (rows + size - 1) / size;
     const int threads = threads_for(rows * classes * 4, tiles);
     std::vector<std::vector<double>> scratch(threads, std::vector<double>(size * classes));
     std::atomic<Index> lost{0}, odd{rows};
     for_blocks(tiles, threads, [&](Index b, int slot) {
         const Index at = b * size * classes, n = std::min(rows, (b + 1) * size) - b * size;
-        const PosteriorTile found =
-            fast::posterior_tile(scores + at, n, classes, added, fallback, as_log, scratch[slot].data(), out + at);
+        const PosteriorTile found = fast::posterior_tile(scores + at, n, classes, added, fallback, share.data(),
+                                                         1 - mixed, as_log, scratch[slot].data(), out + at);
         lost += found.lost;
         if (found.odd < n) lower(odd, b * size + found.odd);
     });
     return odd < rows ? -1 - odd : lost.load();
 }
 
-template Index posterior(double*, Index, Index, const double*, const double*, bool, double*);
-template Index posterior(double*, Index, Index, const double*, const double*, bool, float*);
+template Index posterior(double*, Index, Index, const double*, const double*, bool, double, double*);
+template Index posterior(double*, Index, Index, const double*, const double*, bool, double, float*);
 
 Index most_probable(const double* scores, Index rows, Index classes, const double* added, Index fallback, Index* out) {
     constexpr double infinite = std::numeric_limits<double>::infinity();

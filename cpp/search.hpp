@@ -48,9 +48,13 @@ void for_searched(const double* x, Index stride, Index n, const double* edges, I
     for_blocks(blocks, threads_for(8 * n, blocks), [&](Index block, int) {
         const Index lo = block * searched_rows, rows = std::min(searched_rows, n - lo);
         if (rows < 1) return;  // never; it tells the compiler that there are values
-        double value[searched_rows];
+        double copied[searched_rows];
         std::int32_t below[searched_rows];
-        for (Index i = 0; i < rows; ++i) value[i] = x[(lo + i) * stride];
+        const double* value = x + lo;
+        if (stride != 1) {
+            for (Index i = 0; i < rows; ++i) copied[i] = x[(lo + i) * stride];
+            value = copied;
+        }
         search.count_below(value, rows, below);
         body(lo, rows, value, below);
     });

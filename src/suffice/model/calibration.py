@@ -143,17 +143,14 @@ class Calibration:
         if (self.slope != self.slope[0]).any():
             return lambda evidence: np.exp(self.log_posterior(evidence, log_prior))
         slope, mixed, log_prior = float(self.slope[0]), self.mixed, _possible(log_prior)
-        added, share = log_prior + self.bias, mixed * np.exp(log_prior - np.logaddexp.reduce(log_prior))
+        added = log_prior + self.bias
 
         def posterior(evidence: Array) -> Array:
             if slope != 1.0:
                 evidence *= slope
-            odd = _core.posterior(evidence, added, log_prior, False, evidence)
+            odd = _core.posterior(evidence, added, log_prior, False, evidence, mixed)
             if odd < 0:
                 raise not_a_number(-1 - odd)
-            if mixed:
-                evidence *= 1.0 - mixed
-                evidence += share
             return evidence
 
         return posterior
