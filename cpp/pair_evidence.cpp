@@ -45,8 +45,7 @@ namespace {
 
 constexpr Index block_bytes = 1 << 17;  // of evidence, which stays in the second cache
 constexpr Index fewest_rows = 32, most_rows = 1024;
-constexpr Index together =
-    16;  // pairs whose evidence is added at a time: places side by side are one line of the cache
+constexpr Index together = 16;  // pairs that are added at a time: places side by side are a line of the cache
 
 // The weight of each code of the first and the second column of a pair, and of all, in one class.
 struct Margins {
@@ -150,7 +149,8 @@ void pair_left_out(CodedColumns x, ColumnPairs of, Rows rows, const double* coun
     const Index cells = of.offsets[of.pairs], K = rows.classes, each = (K - 1) * width * Index(sizeof(T));
     const Index block_rows = std::clamp<Index>(block_bytes / std::max<Index>(each, 1), fewest_rows, most_rows);
     const Index blocks = (x.rows + block_rows - 1) / block_rows;
-    std::vector<Margins> margins(of.pairs * K);
+    const bool odd = std::any_of(rows.weight, rows.weight + x.rows, [](double weight) { return weight != 1.0; });
+    std::vector<Margins> margins(odd ? of.pairs * K : 0);
     // The ratios of all classes, and then those without a row, cell by cell.
     const Index step = 2 * K;
     std::vector<T> table(std::size_t(step * cells));
@@ -159,7 +159,7 @@ void pair_left_out(CodedColumns x, ColumnPairs of, Rows rows, const double* coun
         std::vector<double> without(w);
         for (Index k = 0; k < K; ++k) {
             const Index start = k * cells + of.offsets[q];
-            const Margins& own = margins[q * K + k] = {counts + start, height, w};
+            const Margins own(counts + start, height, w);
             T* to = table.data() + of.offsets[q] * step + k;
             for (Index a = 0; a < height; ++a) {
                 fast::ratios_of_row(counts + start + a * w, own.of[a], own.second(), w, own.total(), 1.0,
@@ -169,6 +169,7 @@ void pair_left_out(CodedColumns x, ColumnPairs of, Rows rows, const double* coun
                     to[K] = T(without[b]);
                 }
             }
+            if (odd) margins[q * K + k] = own;
         }
     });
     auto other = [&](Index q, Index a, Index b, Index i) {  // of a row of another weight than 1

@@ -11,7 +11,7 @@ namespace {
 constexpr Index few_rows = 1 << 10;  // whose codes and scores stay in the first cache
 [[maybe_unused]] constexpr Index slice_rows = 1 << 18, fewest_rows = 1 << 15;  // that are ordered by class at a time
 constexpr Index tables = 4;
-[[maybe_unused]] constexpr Index at_once = 4;               // pairs of one first column whose scores are added together
+constexpr Index at_once = 4;                                // pairs of one first column whose scores are added together
 [[maybe_unused]] constexpr Index most_rows = tables << 15;  // whose counts 16 bits hold
 
 // Count rows of codes in cells a · step + b of a table. They are added to four tables in turn, as the next addition to a

@@ -14,6 +14,7 @@ struct PosteriorTile {
 
 namespace {
 
+// Rows of one tile. Of the posterior a part is `kept`, and `share` is added; `scratch` holds rows * classes values.
 template <class T, int known>  // classes, 0: any number
 SUFFICE_INLINE PosteriorTile tile_of(double* scores, Index rows, Index any, const double* added, const double* fallback,
                                      const double* share, double kept, bool as_log, double* __restrict scratch,
@@ -56,7 +57,6 @@ SUFFICE_INLINE PosteriorTile tile_of(double* scores, Index rows, Index any, cons
     return {lost, odd};
 }
 
-// Rows of one tile; `scratch` holds rows * classes values. What is left of the posterior is `kept`, and `share` is added.
 template <class T>
 PosteriorTile any_tile(double* scores, Index rows, Index classes, const double* added, const double* fallback,
                        const double* share, double kept, bool as_log, double* scratch, T* out) {
