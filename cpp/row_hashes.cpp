@@ -1,6 +1,7 @@
 // The hash of each row: splitmix64 over 64 bits of every entry.
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <iterator>
 #include <memory>
 
@@ -110,10 +111,11 @@ public:
         bound();
     }
     std::uint64_t most() const { return most_; }
+    bool enough() const { return Index(least_.size()) >= size_; }
 
 private:
     void bound() {
-        if (Index(least_.size()) < size_) return;
+        if (!enough()) return;
         least_.resize(size_);
         most_ = least_.back();
     }
@@ -134,12 +136,9 @@ void for_rows(Index rows, Body body) {
                [&](Index b, int slot) { body(b * looked_at, std::min(rows, (b + 1) * looked_at), b, slot); });
 }
 
-}  // namespace
-
-std::vector<Index> least_hashes(const std::uint64_t* hashes, const double* weight, Index rows, Index size,
-                                std::uint64_t most) {
-    std::vector<Index> out;
-    if (size <= 0 || rows <= 0) return out;
+// Those of at least one row, none above `most`.
+std::unique_ptr<LeastHashes> least_of(const std::uint64_t* hashes, const double* weight, Index rows, Index size,
+                                      std::uint64_t most) {
     std::vector<std::unique_ptr<LeastHashes>> least(threads_of(rows));
     for_rows(rows, [&](Index lo, Index hi, Index, int slot) {
         if (!least[slot]) least[slot] = std::make_unique<LeastHashes>(hashes, weight, size, rows, most);
@@ -148,7 +147,21 @@ std::vector<Index> least_hashes(const std::uint64_t* hashes, const double* weigh
     std::erase(least, nullptr);
     for_blocks(Index(least.size()), int(least.size()), [&](Index slot, int) { least[slot]->tidy(); });
     for (std::size_t slot = 1; slot < least.size(); ++slot) least[0]->add(*least[slot]);
-    most = least[0]->most();
+    return std::move(least[0]);
+}
+
+}  // namespace
+
+std::vector<Index> least_hashes(const std::uint64_t* hashes, const double* weight, Index rows, Index size,
+                                std::uint64_t most) {
+    std::vector<Index> out;
+    if (size <= 0 || rows <= 0) return out;
+    // Hashes are random numbers: unless rows are equal, enough are below this share of all, and hardly more.
+    const double share = (double(size) + 6 * std::sqrt(double(size)) + 64) / double(rows);
+    const std::uint64_t likely = share < 1 ? std::min(most, std::uint64_t(std::ldexp(share, 64))) : most;
+    auto least = least_of(hashes, weight, rows, size, likely);
+    if (likely < most && !least->enough()) least = least_of(hashes, weight, rows, size, most);
+    most = least->most();
     std::vector<std::vector<Index>> found((rows + looked_at - 1) / looked_at);
     for_rows(rows, [&](Index lo, Index hi, Index block, int) {
         for (Index i = lo; i < hi; ++i)
