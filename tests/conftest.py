@@ -2,6 +2,7 @@ import os
 from pathlib import Path
 
 os.environ["SCIPY_ARRAY_API"] = "1"  # before SciPy loads: scikit-learn's checks of array API input need it
+os.environ["MPLBACKEND"] = "agg"  # before matplotlib loads: a test that chose another would close figures of others
 
 import pytest
 from hypothesis import HealthCheck, settings

@@ -146,7 +146,6 @@ def test_what_has_no_scales_is_refused_by_name():
 def test_the_picture_names_every_scale(birds):
     plot = pytest.importorskip("suffice.plot")
     matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("agg")
     display = plot.NomogramDisplay.from_estimator(birds[1], label="Adelie", against="Chinstrap", most=3)
     names = [text.get_text() for text in display.ax_.get_yticklabels()]
     assert names == ["prior", *(scale.title for scale in display.scales), "sum", "p(Adelie)"]
