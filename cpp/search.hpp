@@ -50,11 +50,8 @@ void for_searched(const double* x, Index stride, Index n, const double* edges, I
         if (rows < 1) return;  // never; it tells the compiler that there are values
         double copied[searched_rows];
         std::int32_t below[searched_rows];
-        const double* value = x + lo;
-        if (stride != 1) {
-            for (Index i = 0; i < rows; ++i) copied[i] = x[(lo + i) * stride];
-            value = copied;
-        }
+        const double* value = stride == 1 ? x + lo : copied;
+        for (Index i = 0; stride != 1 && i < rows; ++i) copied[i] = x[(lo + i) * stride];
         search.count_below(value, rows, below);
         body(lo, rows, value, below);
     });
