@@ -61,10 +61,15 @@ def columns_of(batch):
     return {"x": x[:, 0], "z": x[:, 1], "name": words, "n": counts[:, 0]}
 
 
-def fitted(cls, batch, codes, weight, classes=3, features=None):
+def fitted(cls, batch, codes, weight, classes=3, features=None, unit=None):
     features = features or Features.fit(BLOCKS, batch, weight)
     prior = np.log(np.maximum(np.bincount(codes, weights=weight, minlength=classes), 0.5) / weight.sum())
-    return cls.fit(features, batch, codes, weight, classes, prior)
+    return cls.fit(features, batch, codes, weight, one(weight) if unit is None else unit, classes, prior)
+
+
+def one(weight):
+    """What is left out of each row where copies of it stay."""
+    return np.minimum(weight, 1.0)
 
 
 def apart(evidence):
@@ -268,53 +273,55 @@ def test_evidence_of_many_rows_is_that_of_each():
 # ---- leaving rows out
 
 
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("weighted", "whole"), [(False, False), (True, False), (True, True)])
 @pytest.mark.parametrize("cls", [LinearExpert, CosineExpert])
-def test_a_row_left_out_is_a_row_that_was_never_there(cls, weighted):
+def test_a_row_left_out_is_a_row_that_was_never_there(cls, weighted, whole):
     batch, codes, weight = table(60)
     codes[:] = np.where(np.arange(60) == 7, 2, codes % 2)  # a class of one row
     weight = weight * (0.5 + np.arange(60) % 3) if weighted else weight
-    expert, left_out = fitted(cls, batch, codes, weight)
+    unit = weight if whole else one(weight)
+    expert, left_out = fitted(cls, batch, codes, weight, unit=unit)
     phi = expert.features.matrix(batch)
     if cls is CosineExpert:
         phi = CosineFeatures(expert.features, expert.spread, 512).matrix(batch).astype(np.float64)
     ridge = RidgeScatter.of(phi.copy(), codes, weight, 3).ridge(expert.shrinkage)
     for i in [0, 1, 7, 30, 59]:
         rest = weight.copy()
-        rest[i] -= min(rest[i], 1.0)
+        rest[i] -= unit[i]
         expected = discriminant(phi, codes, rest, 3, rest @ phi / rest.sum(), ridge, phi[i : i + 1])
         near = PRECISION[cls] * max(float(np.abs(expected).max()), 1.0)  # small ones are differences of large ones
         np.testing.assert_allclose(left_out[i : i + 1], expected, rtol=PRECISION[cls], atol=near)
-    every = expert.left_out(batch, codes, weight)
+    every = expert.left_out(batch, codes, unit, (batch, codes, weight))
     np.testing.assert_allclose(every, left_out, rtol=PRECISION[cls], atol=PRECISION[cls])
     some = np.array([3, 7, 8])
-    part = expert.left_out(batch[some], codes[some], weight[some], (batch, codes, weight))
+    part = expert.left_out(batch[some], codes[some], unit[some], (batch, codes, weight))
     np.testing.assert_allclose(part, left_out[some], rtol=PRECISION[cls], atol=PRECISION[cls])
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-def test_a_row_left_out_of_the_quadratic_expert_was_never_there(weighted):
+@pytest.mark.parametrize(("weighted", "whole"), [(False, False), (True, False), (True, True)])
+def test_a_row_left_out_of_the_quadratic_expert_was_never_there(weighted, whole):
     batch, codes, weight = table(60)
     codes[:] = np.where(np.arange(60) == 7, 2, codes % 2)
     weight = weight * (0.5 + np.arange(60) % 3) if weighted else weight
-    expert, left_out = fitted(QuadraticExpert, batch, codes, weight)
+    unit = weight if whole else one(weight)
+    expert, left_out = fitted(QuadraticExpert, batch, codes, weight, unit=unit)
     z = expert.features.matrix(batch)
     for i in [0, 1, 7, 30, 59]:
         rest = weight.copy()
-        rest[i] -= min(rest[i], 1.0)
+        rest[i] -= unit[i]
         # The prior has the scatter of the other rows, in the same proportion.
         pooled = ClassScatters.of(z, codes, rest, 3).cross.sum(axis=0) / (weight.sum() + 3) + 1e-6 * np.eye(z.shape[1])
         expected = student(z, codes, rest, 3, expert.strength, pooled, z[i : i + 1])
         np.testing.assert_allclose(left_out[i : i + 1], expected, rtol=1e-8)
-    np.testing.assert_allclose(expert.left_out(batch, codes, weight), left_out)
+    np.testing.assert_allclose(expert.left_out(batch, codes, unit), left_out)
 
 
 @pytest.mark.parametrize("cls", EXPERTS)
 def test_only_the_rows_that_a_prior_is_of_are_left_out(cls):
     batch, codes, weight = table()
     prior = np.log(np.full((40, 3), 1 / 3))
-    expert, left_out = cls.fit(Features.fit(BLOCKS, batch, weight), batch, codes, weight, 3, prior)
-    expected = expert.left_out(batch[:40], codes[:40], weight[:40], (batch, codes, weight))
+    expert, left_out = cls.fit(Features.fit(BLOCKS, batch, weight), batch, codes, weight, one(weight), 3, prior)
+    expected = expert.left_out(batch[:40], codes[:40], one(weight[:40]), (batch, codes, weight))
     np.testing.assert_allclose(apart(left_out), apart(expected), rtol=PRECISION[cls], atol=PRECISION[cls])
 
 
@@ -327,11 +334,16 @@ def test_the_parameter_of_least_left_out_loss_is_chosen():
         strength = rows * 3 + 2.0
         z = expert.features.matrix(batch)
         other = replace(expert, strength=strength, whitening=ClassScatters.of(z, codes, weight, 3).whitening(strength))
-        losses[strength] = tempered_loss(other.left_out(batch, codes, weight), prior, codes, weight)[0]
+        losses[strength] = tempered_loss(other.left_out(batch, codes, one(weight)), prior, codes, weight)[0]
     assert min(losses, key=losses.get) == expert.strength
     expert, left_out = fitted(LinearExpert, batch, codes, weight)
     losses = {
-        s: tempered_loss(replace(expert, shrinkage=s).left_out(batch, codes, weight), prior, codes, weight)[0]
+        s: tempered_loss(
+            replace(expert, shrinkage=s).left_out(batch, codes, one(weight), (batch, codes, weight)),
+            prior,
+            codes,
+            weight,
+        )[0]
         for s in SHRINKAGES
     }
     assert min(losses, key=losses.get) == expert.shrinkage
@@ -345,7 +357,9 @@ def test_the_parameter_of_cosines_is_chosen_as_well_if_there_are_more_of_them_th
     assert expert.coef.shape[1] > len(left_out) + 3
     losses = {}
     for s in SHRINKAGES:
-        other = replace(expert, shrinkage=s).left_out(batch[few], codes[few], weight[few])
+        other = replace(expert, shrinkage=s).left_out(
+            batch[few], codes[few], one(weight[few]), (batch[few], codes[few], weight[few])
+        )
         losses[s] = tempered_loss(other, prior, codes[few], weight[few])[0]
     assert min(losses, key=losses.get) == expert.shrinkage
 
@@ -474,7 +488,7 @@ def test_experts_come_back_from_files_as_they_were(cls):
     expert, left_out = fitted(cls, batch, codes, weight)
     again = storage.from_bytes(storage.to_bytes(expert))
     np.testing.assert_array_equal(again.evidence(batch), expert.evidence(batch))
-    found = again.left_out(batch, codes, weight)
+    found = again.left_out(batch, codes, one(weight), (batch, codes, weight))
     np.testing.assert_allclose(found, left_out, rtol=PRECISION[cls], atol=PRECISION[cls])
 
 
@@ -563,15 +577,16 @@ def test_many_classes_of_few_rows_are_learned(cls, classes):
 def test_all_experts_that_can_be_are_fitted():
     batch, codes, weight = table()
     prior = np.zeros((150, 3))
-    found = fit_experts(ExpertRows.of(BLOCKS, batch, codes, weight, 3, prior))
+    found = fit_experts(ExpertRows.of(BLOCKS, batch, codes, weight, one(weight), 3, prior))
     assert [expert.title for expert, _ in found] == ["linear", "quadratic", "cosines"]
     for expert, left_out in found:
         precision = PRECISION[type(expert)]
-        np.testing.assert_allclose(left_out, expert.left_out(batch, codes, weight), rtol=precision, atol=precision)
+        expected = expert.left_out(batch, codes, one(weight), (batch, codes, weight))
+        np.testing.assert_allclose(left_out, expected, rtol=precision, atol=precision)
     names = Batch(batch.parts[1:2], 150)
-    found = fit_experts(ExpertRows.of(BLOCKS[1:2], names, codes, weight, 3, prior))
+    found = fit_experts(ExpertRows.of(BLOCKS[1:2], names, codes, weight, one(weight), 3, prior))
     assert [expert.title for expert, _ in found] == ["linear", "cosines"]
-    assert fit_experts(ExpertRows.of(BLOCKS[1:2], names, np.zeros_like(codes), weight, 3, prior)) == []
+    assert fit_experts(ExpertRows.of(BLOCKS[1:2], names, np.zeros_like(codes), weight, one(weight), 3, prior)) == []
 
 
 def waves(n, turns, seed=0, others=0):
@@ -580,7 +595,7 @@ def waves(n, turns, seed=0, others=0):
     x = rng.uniform(size=(n, 2 + others))
     codes = (np.sin(np.pi * turns * x[:, :2]).prod(axis=1) > 0).astype(np.int32)
     blocks = (Block(tuple(f"x{j}" for j in range(2 + others)), Gaussian()),)
-    return ExpertRows.of(blocks, Batch((x,), n), codes, np.ones(n), 2, np.log(np.bincount(codes) / n))
+    return ExpertRows.of(blocks, Batch((x,), n), codes, np.ones(n), np.ones(n), 2, np.log(np.bincount(codes) / n))
 
 
 @pytest.mark.parametrize(("turns", "others", "spread"), [(2, 4, SPREADS[0]), (9, 0, SPREADS[1])])

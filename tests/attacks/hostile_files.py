@@ -193,7 +193,7 @@ def _structures() -> Iterator[Specimen]:
         assert isinstance(pool, Structure)
         kept = learned.family.kept_rows(learned.statistics.statistic)
         rows = learned.family.read(kept.rows)
-        of = learned.family.blocks, rows, kept.codes, kept.weight, 2, learned.model.log_prior
+        of = learned.family.blocks, rows, kept.codes, kept.weight, kept.unit, 2, learned.model.log_prior
         found = fit_experts(ExpertRows.of(*of))
         experts = tuple(expert for expert, _ in found)
         learned._decide(calibrations={"pool": replace(pool, experts=experts, weights=np.full(len(experts), 0.1))})

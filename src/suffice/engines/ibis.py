@@ -91,7 +91,7 @@ class IbisSource(Source):
         kept = self._kept_rows(SqlRows(self.table, task), labels)
         if not total or kept is None or kept.weight.sum() >= total * (1 - 1e-9):
             return None
-        return FirstRows(KeptRows(kept.rows, kept.codes, kept.weight), total, len(labels))
+        return FirstRows(KeptRows.of(kept.rows, kept), total, len(labels))
 
     def _kept_rows(self, rows: SqlRows, labels: Values) -> RowSample | None:
         """Fetch the rows that may leave the database, once; None without consent."""

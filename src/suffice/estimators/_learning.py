@@ -26,14 +26,14 @@ from suffice.estimators._fitted import Fitted, PathLike
 from suffice.estimators._left_out import LeftOut, MissingLabels, column_name, warn_of_quantity, without_label
 from suffice.estimators._threads import learning
 from suffice.estimators.scikit_learn import as_labels, check_columns, clone
-from suffice.families import Categorical, Family, Gaussian, KeptRows
+from suffice.families import Categorical, Family, Gaussian
 from suffice.families.product import Block, Product
 from suffice.model.calibration import Calibration
 from suffice.model.forms import in_form
 from suffice.model.learned import Calibrate, Learned
 from suffice.model.predictor import Predictor
 from suffice.model.unlabelled import JUDGES as MOST_JUDGES
-from suffice.model.unlabelled import Divide, divided, learn_unlabelled, plain_family
+from suffice.model.unlabelled import Divide, LabelledRows, divided, learn_unlabelled, plain_family
 
 LOG = logging.getLogger(__name__)
 
@@ -180,7 +180,7 @@ class Learning(Fitted):
         """Learn also from rows without labels, in memory or not."""
         X, y, sample_weight = given
         divide: Divide
-        judges: KeptRows | None = None
+        judges: LabelledRows | None = None
         if engines.is_in_memory(X):
             missing = np.flatnonzero(without_label(X, y))
             if not len(missing):
@@ -219,7 +219,7 @@ class Learning(Fitted):
         named = engines.find(X) is None and "feature_names_in_" in self.__dict__ and is_frame(X)
         return (self._read_frame(as_frame(X)) if named else self._check_X(X)), w
 
-    def _labelled_judges(self, source: engines.Source) -> KeptRows:
+    def _labelled_judges(self, source: engines.Source) -> LabelledRows:
         """Return labelled rows in memory that the weight of others is chosen by."""
         assert isinstance(source, engines.Memory), "rows are in memory"
         learned = self._learned
@@ -228,19 +228,20 @@ class Learning(Fitted):
         some = np.random.default_rng(0).permutation(len(labels))[:MOST_JUDGES]
         w = as_weight(source.weight, len(labels))
         codes = learned.codes_of(labels.values)[labels.codes[some]]
-        return KeptRows(learned.family.read(rows)[some], codes, np.ones(len(some)) if w is None else w[some])
+        return LabelledRows(learned.family.read(rows)[some], codes, np.ones(len(some)) if w is None else w[some])
 
-    def _judges_elsewhere(self, source: engines.Source, task: engines.Task) -> KeptRows | None:
+    def _judges_elsewhere(self, source: engines.Source, task: engines.Task) -> LabelledRows | None:
         """Return labelled rows of a source that the weight of others is chosen by: what tables keep, else by a pass."""
         learned = self._learned
         if self._form == "table":
-            return learned.family.kept_rows(learned.statistics.statistic)
+            kept = learned.family.kept_rows(learned.statistics.statistic)
+            return None if kept is None else LabelledRows(*kept[:3])
         simple: dict[str, Family[Any]] = {"numbers": Gaussian(), "categories": Categorical()}
         each = simple.get(self._form, learned.family)
         keeping = Product(blocks=tuple(Block((name,), plain_family(each)) for name in task.names), keep=MOST_JUDGES)
         seen = source.learn(replace(task, family=keeping))
         kept = keeping.kept_rows(seen.statistic)
-        return KeptRows(in_form(kept.rows.select(task.names), self._form), kept.codes, kept.weight)
+        return LabelledRows(in_form(kept.rows.select(task.names), self._form), kept.codes, kept.weight)
 
     def _summarize(
         self, source: engines.Source, task: engines.Task, before: Learned | None, checkpoint: Path | None, partial: bool

@@ -24,6 +24,7 @@ from suffice.core.arrays import (
 )
 from suffice.core.frozen_options import Record
 from suffice.core.statistics import ByClass, Counts, Statistic, Totals
+from suffice.core.statistics.hash_samples import HashSample
 from suffice.formulas import Above, Below, Formula, Fraction, Where, X, as_formula
 
 COUNTS_ARE_NOT_NEGATIVE = "Negative values in data passed as counts or category numbers."
@@ -170,15 +171,28 @@ class Outcomes(NamedTuple):
 
 
 class KeptRows(NamedTuple):
-    """Rows that a statistic keeps unchanged, with their class numbers and weights."""
+    """Rows that a statistic keeps unchanged, with their class numbers and weights.
+
+    `unit` is the weight that is taken away where a row is left out. `HashSample` says what the other two weights are.
+    """
 
     rows: Rows
     codes: Codes
     weight: Array
+    unit: Array
+    without_copies: Array
+    independent: Array
+
+    @classmethod
+    def of(cls, rows: Rows, sample: HashSample) -> KeptRows:
+        """Take the classes and weights of a sample of rows."""
+        return cls(rows, sample.codes, sample.weight, sample.unit, sample.without_copies, sample.independent)
 
     def first(self, n: int) -> KeptRows:
         """Return the first rows: as they come in the order of their hashes, these are a random sample."""
-        return self if len(self.codes) <= n else KeptRows(self.rows[:n], self.codes[:n], self.weight[:n])
+        if len(self.codes) <= n:
+            return self
+        return KeptRows(self.rows[:n], self.codes[:n], *(weight[:n] for weight in self[2:]))
 
 
 class LinearForm(NamedTuple):

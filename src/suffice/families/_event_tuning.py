@@ -190,7 +190,8 @@ class _Search:
         self.centre = np.array([CENTRE[name] + FURTHER * b for b, name in self.parts])
         n = min(_documents(counts.kept.start, FITTED), max(CELLS // max(counts.n_classes, 1), 1))
         self.bags = Bags.kept(counts, weighting, block, tokenization.n_sizes, n)
-        self.codes, self.weight = counts.kept.codes[:n], counts.kept.weight[:n]
+        self.codes, self.weight = counts.kept.codes[:n], counts.kept.independent[:n]
+        self.unit = counts.kept.unit[:n]
         self.compared = min(_documents(counts.kept.start, WALKED), n)
         self.slots = Slots(block if self.together else np.zeros(len(block), np.uint8), len(self.words))
         features, self.lengths = self.bags.features, self.bags.lengths_by(block)
@@ -201,7 +202,7 @@ class _Search:
         self.logs = np.repeat(logs - self.length, len(self.models), axis=1)
         sizes = np.bincount(self.slots.of[self.bags.feature], minlength=2 * len(self.words))[::2]
         self.mean = np.divide(self.lengths.sum(axis=0), sizes, out=np.ones(len(sizes)), where=sizes > 0)
-        self.log_prior = _log_prior(counts.documents, self.codes, np.minimum(self.weight, 1.0))
+        self.log_prior = _log_prior(counts.documents, self.codes, self.unit)
         self._known: dict[tuple[str, float], Array] = {}
         self.start = {name: START[name] for name in self.models}
         self.phi: Array | None = None  # where the search for weights begins,
@@ -238,7 +239,7 @@ class _Search:
     def _left_out(self, name: str, smoothing: float, slots: Slots, n: int) -> Array:
         """Return the scores of the first n documents, each left out, (documents, blocks, groups + 1, classes)."""
         models = [MODELS[name](self.counts, self._added(b, smoothing), own) for b, own in enumerate(self.words)]
-        bags, rows = self.bags.rows(slice(0, n)), (self.codes[:n], np.minimum(self.weight[:n], 1.0))
+        bags, rows = self.bags.rows(slice(0, n)), (self.codes[:n], self.unit[:n])
         if self.together:
             found = leave_out_by(models, bags, slots, self.lengths[:n], *rows)
         else:

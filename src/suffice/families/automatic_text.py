@@ -79,9 +79,9 @@ class AutomaticText(Chosen):
         decision = TextColumnDecision("text", self.amounts[0], True, np.nan, np.nan, words=fitted.decisions)
         if not len(kept.codes) or not self.gate:
             return replace(fitted, decisions=decision)
-        left_out = self.text.leave_one_out(counts, fitted, kept.rows, kept.codes, np.minimum(kept.weight, 1.0))
+        left_out = self.text.leave_one_out(counts, fitted, kept.rows, kept.codes, kept.unit)
         score, *tempered = (
-            Score(*_core.score_log_densities(np.ascontiguousarray(exponent * left_out), kept.codes, kept.weight))
+            Score(*_core.score_log_densities(np.ascontiguousarray(exponent * left_out), kept.codes, kept.independent))
             for exponent in (1.0, *EXPONENTS)
         )
         votes = score.mean - score.chance > MARGIN * score.error

@@ -323,7 +323,7 @@ class Product(Family[Blocks]):
     def kept_rows(self, statistic: Blocks) -> KeptRows:
         """Return the sample of rows."""
         kept = self.sample_of(statistic)
-        return KeptRows(kept.rows, kept.codes, kept.weight)
+        return KeptRows.of(kept.rows, kept)
 
     def sample_of(self, statistic: Blocks) -> RowSample:
         """Return the sample of rows as it is in the statistic."""

@@ -221,7 +221,7 @@ class Text(Family[WordCounts]):
         """Return the sample of documents."""
         block = self.tokenization.size_of(counts.vocabulary)
         bags = Bags.kept(counts, self.weighting, block, self.tokenization.n_sizes)
-        return KeptRows(bags, counts.kept.codes, counts.kept.weight)
+        return KeptRows.of(bags, counts.kept)
 
     def leave_one_out(
         self,

@@ -62,6 +62,7 @@ class CosineExpert:
         batch: Batch,
         codes: Codes,
         weight: Array,
+        unit: Array,
         classes: int,
         log_prior: Array,
         near: CosineExpert | None = None,
@@ -71,9 +72,10 @@ class CosineExpert:
     ) -> tuple[CosineExpert, Array] | None:
         """Fit on rows, and return the evidence of each without it too, (rows, classes); None if nothing can be learned.
 
-        `log_prior` (classes,) or (rows, classes) is what the evidence is judged together with; see `ExpertRows`. There
-        are `most` cosines, fewer if there are many classes; `spread` is a share of that of the features. Both are taken
-        from `near`, an expert of fewer rows or cosines, and `shrinkages` are those next to that of it.
+        `unit` is the weight of each row that is left out. `log_prior` (classes,) or (rows, classes) is what the
+        evidence is judged together with; see `ExpertRows`. There are `most` cosines, fewer if there are many classes;
+        `spread` is a share of that of the features. Both are taken from `near`, an expert of fewer rows or cosines, and
+        `shrinkages` are those next to that of it.
         """
         features = features.only("ranks", "categories")
         if not can_learn(codes, weight, features.size):
@@ -91,7 +93,7 @@ class CosineExpert:
         scatter = RidgeScatter.of(own, codes, weight, classes)
         if near is not None:
             shrinkages = shrinkages_near(near.shrinkage)
-        shrinkage, linear, left_out = scatter.fit(own, codes, weight, log_prior, shrinkages)
+        shrinkage, linear, left_out = scatter.fit(own, codes, weight, unit, log_prior, shrinkages)
         return cls(features, spread, *linear, shrinkage), left_out
 
     def check_agreement(self) -> None:
@@ -122,12 +124,12 @@ class CosineExpert:
         """Return what computes E of one row, (classes,): floats, categories and None by the names of columns."""
         return self._cosines.scores_of_one(np.ascontiguousarray(self.coef), self.intercept)
 
-    def left_out(self, batch: Batch, codes: Codes, weight: Array, fitted: FittedRows | None = None) -> Array:
-        """Compute the evidence of each row under the expert without min(weight, 1) of it, (rows, classes).
+    def left_out(self, batch: Batch, codes: Codes, unit: Array, fitted: FittedRows | None = None) -> Array:
+        """Compute the evidence of each row under the expert without `unit` of its weight, (rows, classes).
 
         The rows must be some of those that the expert was `fitted` on; by default they are all of them.
         """
-        rows = batch, codes, weight
+        rows = batch, codes, unit
         return RidgeScatter.left_out_of(self._cosines.matrix, self.shrinkage, rows, fitted or rows, len(self.coef))
 
     @property

@@ -11,7 +11,7 @@ share, if the expert were right about the columns; it is meant to be tempered an
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -40,33 +40,42 @@ EXPERTS: tuple[type[Expert], ...] = (LinearExpert, QuadraticExpert, CosineExpert
 class ExpertRows:
     """The rows that experts are fitted on.
 
-    `log_prior` is (classes,), or (rows, classes) if it is that of each row left out. If it has fewer rows, it is of the
-    first, and only these are left out.
+    `unit` is the weight of each row that is left out. `log_prior` is (classes,), or (rows, classes) if it is that of
+    each row left out. If it has fewer rows, it is of the first, and only these are left out.
     """
 
     features: Features
     batch: Batch
     codes: Codes
     weight: Array
+    unit: Array
     classes: int
     log_prior: Array
 
     @classmethod
     def of(
-        cls, blocks: Sequence[Block], batch: Batch, codes: Codes, weight: Array, classes: int, log_prior: Array
+        cls,
+        blocks: Sequence[Block],
+        batch: Batch,
+        codes: Codes,
+        weight: Array,
+        unit: Array,
+        classes: int,
+        log_prior: Array,
     ) -> ExpertRows:
         """Settle the features of the rows."""
-        return cls(Features.fit(blocks, batch, weight), batch, codes, weight, classes, log_prior)
+        return cls(Features.fit(blocks, batch, weight), batch, codes, weight, unit, classes, log_prior)
 
     @property
-    def arguments(self) -> tuple[Features, Batch, Codes, Array, int, Array]:
+    def arguments(self) -> tuple[Features, Batch, Codes, Array, Array, int, Array]:
         """What `fit` of every expert takes."""
-        return self.features, self.batch, self.codes, self.weight, self.classes, self.log_prior
+        return self.features, self.batch, self.codes, self.weight, self.unit, self.classes, self.log_prior
 
     def first(self, n: int) -> ExpertRows:
         """Return the first rows, with the features of all."""
         log_prior = self.log_prior[:n] if self.log_prior.ndim == 2 else self.log_prior
-        return replace(self, batch=self.batch[:n], codes=self.codes[:n], weight=self.weight[:n], log_prior=log_prior)
+        rows = self.codes[:n], self.weight[:n], self.unit[:n]
+        return ExpertRows(self.features, self.batch[:n], *rows, self.classes, log_prior)
 
     def log_loss(self, left_out: Array) -> float:
         """Return the log-loss of evidence of the first rows, each left out."""
@@ -134,7 +143,7 @@ def _chosen_by_others(expert: QuadraticExpert, left_out: Array, rows: ExpertRows
     Of many columns some differ between the classes by chance, and the rows that chose these would show the expert as
     too good. Many rows are not deceived so.
     """
-    _, batch, codes, weight, classes, _ = rows.arguments
+    _, batch, codes, weight, _, classes, _ = rows.arguments
     numbers = numbers_of(rows.features)
     if numbers.size == expert.features.size or batch.n >= ROWS_TO_CHOOSE * numbers.size:
         return left_out

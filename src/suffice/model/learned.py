@@ -369,7 +369,7 @@ class Learned:
         kept = self.family.kept_rows(self.estimated.statistic)
         if kept is None or not len(kept.codes):
             return Calibration.none(len(self.labels))
-        unit = np.minimum(kept.weight, 1.0)
+        unit = kept.unit
         rows = self.family.read(kept.rows)
         try:
             evidence, log_prior = self.left_out(rows, self.labels[kept.codes], unit)
@@ -380,7 +380,7 @@ class Learned:
         others = self.statistics.weight[kept.codes] > unit * (1 + 1e-9)
         some = np.flatnonzero(others & np.isfinite(log_prior[np.arange(len(unit)), kept.codes]))
         with one_blas_thread(0):  # sums over rows are short: threads that wait for each other take longer
-            return Calibration.fit(evidence[some], log_prior[some], kept.codes[some], kept.weight[some], form)
+            return Calibration.fit(evidence[some], log_prior[some], kept.codes[some], kept.independent[some], form)
 
     def _fit_structure(self, form: StructureName) -> Structure | None:
         if not isinstance(self.family, Product):

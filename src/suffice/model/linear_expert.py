@@ -48,14 +48,16 @@ class LinearExpert:
         batch: Batch,
         codes: Codes,
         weight: Array,
+        unit: Array,
         classes: int,
         log_prior: Array,
         near: LinearExpert | None = None,
     ) -> tuple[LinearExpert, Array] | None:
         """Fit on rows, and return the evidence of each without it too, (rows, classes); None if nothing can be learned.
 
-        `log_prior` (classes,) or (rows, classes) is what the evidence is judged together with; see `ExpertRows`. The
-        shrinkage is looked for next to that of `near`, the expert of fewer rows.
+        `unit` is the weight of each row that is left out. `log_prior` (classes,) or (rows, classes) is what the
+        evidence is judged together with; see `ExpertRows`. The shrinkage is looked for next to that of `near`, the
+        expert of fewer rows.
         """
         if not can_learn(codes, weight, features.size):
             return None
@@ -64,7 +66,7 @@ class LinearExpert:
             own = own.astype(np.float32)  # as those of cosines always are
         scatter = RidgeScatter.of(own, codes, weight, classes)
         shrinkages = SHRINKAGES if near is None else shrinkages_near(near.shrinkage)
-        shrinkage, linear, left_out = scatter.fit(own, codes, weight, log_prior, shrinkages)
+        shrinkage, linear, left_out = scatter.fit(own, codes, weight, unit, log_prior, shrinkages)
         return cls(features, *linear, scatter.drawn + scatter.origin, shrinkage), left_out
 
     def __getstate__(self) -> dict[str, Any]:
@@ -94,12 +96,12 @@ class LinearExpert:
         parts = in_threads(some, starts, batch.n * len(self._scores))
         return np.concatenate([np.zeros((0, len(self.intercept))), *parts])
 
-    def left_out(self, batch: Batch, codes: Codes, weight: Array, fitted: FittedRows | None = None) -> Array:
-        """Compute the evidence of each row under the expert without min(weight, 1) of it, (rows, classes).
+    def left_out(self, batch: Batch, codes: Codes, unit: Array, fitted: FittedRows | None = None) -> Array:
+        """Compute the evidence of each row under the expert without `unit` of its weight, (rows, classes).
 
         The rows must be some of those that the expert was `fitted` on; by default they are all of them.
         """
-        rows = batch, codes, weight
+        rows = batch, codes, unit
         return RidgeScatter.left_out_of(self.features.matrix, self.shrinkage, rows, fitted or rows, len(self.coef))
 
     @property

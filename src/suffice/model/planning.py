@@ -36,18 +36,18 @@ def settle(family: Product, kept: KeptRows, total: float, classes: int) -> Produ
     """
     if len(family.blocks) > MOST_COLUMNS:
         return replace(family, found=(), plan=PairPlan((), np.zeros((2, 0), np.int32)))
-    rows = family.read(kept.rows)
+    rows, weight = family.read(kept.rows), kept.without_copies
     own = len(family.blocks)
     numbers = [
         (block.names[0], np.asarray(part, np.float64)[:, 0])
         for block, part in zip(family.blocks, rows.parts, strict=False)
         if block.family.reads == "numbers" and len(block.names) == 1 and not block.missing
     ]
-    found = find_columns(numbers, kept.codes, kept.weight, classes, family.find) if family.find else []
+    found = find_columns(numbers, kept.codes, weight, classes, family.find) if family.find else []
     blocks = tuple(Block(each.names, _found_family(family, each), found=each) for each in found)
     parts = (*rows.parts[:own], *(block.read(kept.rows) for block in blocks))
     families = tuple(None if block.missing else block.family for block in (*family.blocks, *blocks))
-    plan = plan_pairs(families, Batch(parts, rows.n), kept.codes, kept.weight, classes, total)
+    plan = plan_pairs(families, Batch(parts, rows.n), kept.codes, weight, classes, total)
     return replace(family, found=blocks, plan=plan)
 
 
@@ -96,7 +96,7 @@ def all_rows(family: Product, seen: ByClass[Any]) -> KeptRows | None:
     held = np.bincount(sample.codes, sample.weight, minlength=len(seen.labels))
     if not len(sample) or not np.allclose(held, seen.weight, rtol=1e-9, atol=0.0):
         return None
-    return KeptRows(sample.rows, sample.codes, sample.weight)
+    return KeptRows.of(sample.rows, sample)
 
 
 def counted_with(family: Product, seen: ByClass[Any], kept: KeptRows) -> ByClass[Any]:

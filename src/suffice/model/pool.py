@@ -117,7 +117,7 @@ class Pool:
     def naive(self, whole: Array, columns: int, blocks: int) -> Member:
         """One exponent for the sum of the first columns, which are those of `blocks`."""
         problem = self._problem(whole[:, :, None], np.full(1, 0.5), 1.0)
-        w = problem.fit()
+        w = problem.fit() * whole.any()
         exponents = np.zeros(columns)
         exponents[:blocks] = w
         return Member("naive", problem.cross_fitted(w), exponents, np.zeros(0))
@@ -130,6 +130,7 @@ class Pool:
         common = self._problem(np.stack(sums, axis=2), np.array([0.5, 0.1])[: len(sums)], 1.0).fit()
         problem = self._problem(evidence, np.repeat(common, [columns, places.exponents][: len(sums)]), PULL)
         w = problem.fit()
+        w[~evidence.any(axis=(0, 1))] = 0.0  # what the other folds leave out everywhere says nothing
         name = "pairs" if places.exponents else "columns"
         return Member(name, problem.cross_fitted(w), w[:columns], places.of_pairs(w[columns:]))
 

@@ -99,7 +99,7 @@ class QuadraticExpert:
 
     @classmethod
     def fit(
-        cls, features: Features, batch: Batch, codes: Codes, weight: Array, classes: int, log_prior: Array
+        cls, features: Features, batch: Batch, codes: Codes, weight: Array, unit: Array, classes: int, log_prior: Array
     ) -> tuple[QuadraticExpert, Array] | None:
         """Fit on rows, and return the evidence of each without it too, (rows, classes).
 
@@ -119,7 +119,7 @@ class QuadraticExpert:
         for rows in STRENGTHS:
             strength = rows * p + 2.0
             expert = cls(features, scatters.mean, scatters.whitening(strength), scatters.weight, strength)
-            left_out = expert._left_out(z[first], codes[first], weight[first])
+            left_out = expert._left_out(z[first], codes[first], unit[first])
             found.append((tempered_loss(left_out, log_prior, codes[first], weight[first])[0], expert, left_out))
         _, expert, left_out = min(found, key=lambda each: each[0])
         return expert, left_out
@@ -174,18 +174,18 @@ class QuadraticExpert:
         """Return E where q is 0, (classes,)."""
         return _norm(self._freedom, self.mean.shape[1], self._scale) + self._half_log_inverse
 
-    def left_out(self, batch: Batch, codes: Codes, weight: Array, fitted: FittedRows | None = None) -> Array:
-        """Compute the evidence of each row under the expert without min(weight, 1) of it, (rows, classes).
+    def left_out(self, batch: Batch, codes: Codes, unit: Array, fitted: FittedRows | None = None) -> Array:
+        """Compute the evidence of each row under the expert without `unit` of its weight, (rows, classes).
 
         The rows must be some of those that the expert was fitted on. Its fields are all that is needed.
         """
         del fitted
-        return self._left_out(self.features.matrix(batch), codes, weight)
+        return self._left_out(self.features.matrix(batch), codes, unit)
 
-    def _left_out(self, z: Array, codes: Codes, weight: Array) -> Array:
+    def _left_out(self, z: Array, codes: Codes, unit: Array) -> Array:
         rows, p, q = np.arange(len(codes)), z.shape[1], self._distance(z)
         kappa, known = self.weight[codes], self._distances_of_means
-        u = np.minimum(np.minimum(weight, 1.0), np.maximum(kappa - PULL, 0.0))
+        u = np.minimum(unit, np.maximum(kappa - PULL, 0.0))
         fall = kappa * u / (kappa - u)
         # With Λ of each class, h = dᵀ Λ⁻¹ d and across = dᵀ Λ⁻¹ (z − m_k). Both are q, moved by the means.
         across = q + self._moved(z, codes)

@@ -103,29 +103,30 @@ class RidgeScatter:
         own: Array | Single,
         codes: Codes,
         weight: Array,
+        unit: Array,
         log_prior: Array,
         shrinkages: Sequence[float] = SHRINKAGES,
     ) -> tuple[float, tuple[Array, Array], Array]:
         """Choose λ; return it, coefficients and intercepts, and the evidence of each row without it, (rows, classes).
 
-        `own` is x − c_y of the rows. λ has the least log-loss of evidence of some rows that are left out, with an
-        exponent for each λ. Kept rows come in the order of their hashes, so the first are a random sample. Only rows of
-        which `log_prior` is are left out.
+        `own` is x − c_y of the rows, and `unit` their weight that is left out. λ has the least log-loss of evidence of
+        some rows that are left out, with an exponent for each λ. Kept rows come in the order of their hashes, so the
+        first are a random sample. Only rows of which `log_prior` is are left out.
         """
         axes = Axes.of(self, own, weight)
         n = len(log_prior) if log_prior.ndim == 2 else len(codes)
         judges = slice(min(n, int(np.clip(ENTRIES // len(self.mean), FEWEST, JUDGES))))
         prior = log_prior[judges] if log_prior.ndim == 2 else log_prior
-        rows = codes[judges], weight[judges]
         best, exponent, found = np.inf, 1.0, (shrinkages[0], np.empty(0))
-        for shrinkage, evidence in zip(shrinkages, axes.left_out(own[judges], *rows, shrinkages), strict=True):
-            loss, exponent = tempered_loss(evidence, prior, *rows, exponent)
+        tried = axes.left_out(own[judges], codes[judges], unit[judges], shrinkages)
+        for shrinkage, evidence in zip(shrinkages, tried, strict=True):
+            loss, exponent = tempered_loss(evidence, prior, codes[judges], weight[judges], exponent)
             if loss < best:
                 best, found = loss, (shrinkage, evidence)
         shrinkage, left_out = found
         if n > len(left_out):
             rest = slice(len(left_out), n)
-            others = axes.left_out(own[rest], codes[rest], weight[rest], [shrinkage])
+            others = axes.left_out(own[rest], codes[rest], unit[rest], [shrinkage])
             left_out = np.concatenate([left_out, *others])
         return shrinkage, axes.linear(shrinkage), left_out
 
@@ -140,14 +141,14 @@ class RidgeScatter:
     ) -> Array:
         """Compute the evidence of `rows` among those that an expert was `fitted` on, each without it, (rows, classes).
 
-        `matrix` computes features of rows.
+        `matrix` computes features of rows. The weights of `rows` are left out.
         """
         known = matrix(fitted[0])
         scatter = cls.of(known, *fitted[1:], classes)
-        batch, codes, weight = rows
+        batch, codes, unit = rows
         own = matrix(batch)
         own = np.subtract(own, (scatter.mean + scatter.origin).astype(own.dtype)[codes])
-        (found,) = Axes.of(scatter, known, fitted[2]).left_out(own, codes, weight, [shrinkage])
+        (found,) = Axes.of(scatter, known, fitted[2]).left_out(own, codes, unit, [shrinkage])
         return found
 
 
@@ -198,8 +199,8 @@ class Axes:
         intercept = -0.5 * np.einsum("ij,ij->i", coef, drawn) - coef @ of.origin
         return coef - coef.mean(axis=0), intercept - intercept.mean()
 
-    def left_out(self, own: Array | Single, codes: Codes, weight: Array, shrinkages: Sequence[float]) -> list[Array]:
-        """Compute the evidence of each row without min(weight, 1) of it, (rows, classes), for each λ.
+    def left_out(self, own: Array | Single, codes: Codes, unit: Array, shrinkages: Sequence[float]) -> list[Array]:
+        """Compute the evidence of each row without `unit` of its weight, (rows, classes), for each λ.
 
         `own` is x − c_y.
         """
@@ -207,9 +208,9 @@ class Axes:
             own = np.asarray(own, np.float64)
         inverse = self._inverse(shrinkages)
         solved = self.mean * inverse[:, None]  # (λ, classes, axes)
-        unit = self.of_rows.ridge(1.0) or 1.0  # of M, so that float32 can hold its inverse
-        basis, by_axis = self.basis.astype(own.dtype), (unit * inverse.T).astype(own.dtype)
-        means = (unit * solved.reshape(-1, solved.shape[2]).T).astype(own.dtype)
+        scale = self.of_rows.ridge(1.0) or 1.0  # of M, so that float32 can hold its inverse
+        basis, by_axis = self.basis.astype(own.dtype), (scale * inverse.T).astype(own.dtype)
+        means = (scale * solved.reshape(-1, solved.shape[2]).T).astype(own.dtype)
 
         def along(rows: slice) -> tuple[Array, Array]:
             turned = np.matmul(own[rows], basis)
@@ -219,25 +220,25 @@ class Axes:
 
         blocks = _blocks(len(codes), TURNED)
         found = in_threads(along, blocks, own.size)
-        h = np.concatenate([np.zeros((0, len(inverse))), *(part[0] for part in found)]).T / unit
-        across = np.concatenate([np.zeros((0, means.shape[1])), *(part[1] for part in found)]).T / unit
+        h = np.concatenate([np.zeros((0, len(inverse))), *(part[0] for part in found)]).T / scale
+        across = np.concatenate([np.zeros((0, means.shape[1])), *(part[1] for part in found)]).T / scale
         across = across.reshape(*solved.shape[:2], len(codes))
         outside = self.outside @ self.outside.T
 
         def evidence(i: int) -> Array:
             between = self.mean @ solved[i].T + outside / self.of_rows.ridge(shrinkages[i])
-            return self._left_out(h[i], across[i], between, codes, weight)
+            return self._left_out(h[i], across[i], between, codes, unit)
 
         return in_threads(evidence, range(len(shrinkages)), across.size)
 
-    def _left_out(self, h: Array, across: Array, between: Array, codes: Codes, weight: Array) -> Array:
+    def _left_out(self, h: Array, across: Array, between: Array, codes: Codes, unit: Array) -> Array:
         """Compute evidence from h = dᵀ M⁻¹ d, across (classes, rows) = c_kᵀ M⁻¹ d, and between = c_jᵀ M⁻¹ c_k.
 
         x − m_k is a (x − c_k) + b (x − o), all without the row.
         """
         n, share = self.of_rows.weight, self.of_rows.share
         rows, own, kappa, total = np.arange(len(codes)), n[codes], n + PULL, n.sum()
-        u = np.minimum(np.minimum(weight, 1.0), own)
+        u = np.minimum(unit, own)
         rest = own - u
         fall = np.divide(own * u, rest, out=np.zeros(len(codes)), where=rest > 0)
         weigh = fall / np.maximum(1.0 - fall * h, LEAST_LEFT)

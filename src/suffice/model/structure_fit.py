@@ -74,8 +74,8 @@ def _fit_structure(learned: Learned, name: StructureName, near: Nearby | None) -
     columns, classes = len(family.blocks) + len(family.found), len(learned.labels)
     every = family.read(kept.rows)
     scored = slice(0, min(every.n, max(MOST_CELLS // classes, FEWEST_ROWS)))
-    x, weight = every[scored], np.minimum(kept.weight[scored], 1.0)
-    codes, unit, log_prior = learned.left_out_prior(x.n, learned.labels[kept.codes[scored]], weight)
+    x = every[scored]
+    codes, unit, log_prior = learned.left_out_prior(x.n, learned.labels[kept.codes[scored]], kept.unit[scored])
     # The only row of a class does not show how well the class is known.
     others = learned.statistics.weight[codes] > unit * (1 + 1e-9)
     some = np.flatnonzero(others & np.isfinite(log_prior[np.arange(len(codes)), codes]))
@@ -86,7 +86,7 @@ def _fit_structure(learned: Learned, name: StructureName, near: Nearby | None) -
     exponents = 1 if many else columns + places.exponents
     some = some[: max(affordable(exponents, classes), ENOUGH_ROWS)]
     rows, log_prior = x[some], np.maximum(log_prior, LEAST)
-    pool = Pool(codes[some], kept.weight[some], relative(log_prior[some]))
+    pool = Pool(codes[some], kept.independent[some], relative(log_prior[some]))
 
     def left_out(places: Sequence[int]) -> list[Array]:
         """Return the evidence of blocks and found columns, which vote where the other folds say so."""
@@ -132,7 +132,7 @@ def _fit_structure(learned: Learned, name: StructureName, near: Nearby | None) -
     def experts() -> tuple[list[Member], ExpertRows, Tried | None] | None:
         if name != "pool":
             return None
-        own = every[first], kept.codes[first], kept.weight[first], classes, log_prior[first]
+        own = every[first], kept.codes[first], kept.weight[first], kept.unit[first], classes, log_prior[first]
         fitted = ExpertRows.of(family.blocks, *own)
         members, tried = search.fit(fitted)
         return members, fitted, tried

@@ -23,18 +23,18 @@ import logging
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from suffice.core.arrays import Array, Codes, Values
+from suffice.core.arrays import Array, Codes, Rows, Values
 from suffice.core.errors import ImpossibleRowWarning, InvalidOptionError, MismatchError, NotConvergedWarning
 from suffice.core.labels import label_list
 from suffice.core.statistics import Blocks, ByClass, Pairs, RowSample, Statistic, WordCounts
 from suffice.core.statistics.compensated import plus
 from suffice.core.statistics.hash_samples import DocumentSample
 from suffice.core.validation import Held
-from suffice.families import Family, KeptRows
+from suffice.families import Family
 from suffice.families.product import Product
 from suffice.model.calibration import Calibration
 from suffice.model.storage import storable
@@ -192,7 +192,15 @@ class _Fold:
         return np.asarray(evidence, np.float64), learned.training_log_prior
 
 
-def folds_of(learned: Learned, judges: KeptRows) -> list[_Fold]:
+class LabelledRows(NamedTuple):
+    """Rows with the positions of their labels, and weights."""
+
+    rows: Rows
+    codes: Codes
+    weight: Array
+
+
+def folds_of(learned: Learned, judges: LabelledRows) -> list[_Fold]:
     """Leave labelled rows out in parts, each with rows of every class; the only row of a class stays."""
     read = learned.family.read(judges.rows)
     place, folds = np.zeros(len(judges.codes), dtype=np.int64), MORE_FOLDS if len(judges.codes) <= FEW else FOLDS
@@ -212,7 +220,7 @@ def folds_of(learned: Learned, judges: KeptRows) -> list[_Fold]:
 
 
 def learn_unlabelled(
-    learned: Learned, divide: Divide, weight: float | None, calibrate: Calibrate, judges: KeptRows | None
+    learned: Learned, divide: Divide, weight: float | None, calibrate: Calibrate, judges: LabelledRows | None
 ) -> Learned:
     """Return what was learned together with rows without labels; with no such rows, the same."""
     if weight is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Annotated, Any, Self, TypeAlias
 
 import numpy as np
@@ -20,6 +21,8 @@ from suffice.core.words import Texts
 from suffice.core.words.texts import ranges
 
 MOST_CLASSES = 1 << 24  # of a sample of rows, which has no array of that length
+SEEN_ONCE = 0.05  # the share of the distinct rows of a class that were seen once, below which its rows are copies,
+ALIKE = 0.5  # unless more than this share of its weight is of rows that other classes have, too
 
 Hashes: TypeAlias = Annotated[NDArray[np.uint64], Held("rows")]
 RowCodes: TypeAlias = Annotated[Codes, Held("rows", below="classes")]
@@ -59,6 +62,39 @@ class HashSample:
 
     def _sums(self, rows: Positions | slice = slice(None)) -> Sums:
         return Sums(self.weight, self.rest).at(rows)
+
+    @cached_property
+    def unit(self) -> Array:
+        """The weight of each row that is taken away where it is left out: 1, or all of it.
+
+        A row that was seen several times may well be seen again, so that one of its copies is left out. If hardly any
+        row of a class was seen once, its rows were repeated, or weigh more than others. Such copies will not be seen
+        again, but they would tell the class of the one that is left out. Rows that several classes have in common are
+        no copies.
+        """
+        one = np.minimum(self.weight, 1.0)
+        if not (self.weight > 1.0).any():
+            return one
+        _, codes = np.unique(self.codes, return_inverse=True)
+        _, same, times = np.unique(self.hashes, return_inverse=True, return_counts=True)
+
+        def share(some: NDArray[np.bool_], weight: Array) -> Array:
+            return np.asarray(np.bincount(codes, weight * some) / np.bincount(codes, weight))
+
+        once, alike = share(self.weight <= 1.0, np.ones(len(self))), share(times[same] > 1, self.weight)
+        whole = (once < SEEN_ONCE) & (alike <= ALIKE)
+        return np.where(whole[codes], self.weight, one)
+
+    @cached_property
+    def without_copies(self) -> Array:
+        """The weights of rows as if each row that is left out as a whole weighed 1, or less."""
+        return np.asarray(self.weight / np.maximum(self.unit, 1.0))
+
+    @cached_property
+    def independent(self) -> Array:
+        """The weights, divided by a number, so that their sum tells how many rows there are beside copies."""
+        total = self.weight.sum()
+        return self.weight * float(self.without_copies.sum() / total) if total else self.weight
 
     def _is_full(self) -> bool:
         """Return whether there are as many distinct hashes as are kept."""
