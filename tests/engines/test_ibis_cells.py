@@ -103,6 +103,17 @@ def test_columns_are_counted_where_the_drawn_rows_tell_the_wrong_level(database,
         assert cells(kernels(names).fit(there, "y")) == cells(local)
 
 
+@pytest.mark.parametrize("blocks", [0.5, 1e-9])
+def test_columns_are_counted_where_rows_of_some_blocks_are_drawn_or_none(database, monkeypatch, blocks):
+    for name, value in {"LARGE": 0, "BLOCKS": blocks, "DRAWN": 1e-6 if blocks < 0.1 else 4000}.items():
+        monkeypatch.setattr(cell_queries, name, value)
+    monkeypatch.setattr(cell_queries, "OTHERS", min(cell_queries.DRAWN, 1000))
+    names = ["sorted", "fewer values than cells", "mostly zeros"]
+    here = table({name: columns()[name] for name in names}, y=labels())
+    local, there = (kernels(names).fit(rows, "y") for rows in (here, put(database, here)))
+    assert cells(there) == cells(local)
+
+
 def test_nan_is_missing_and_infinity_is_refused_by_name(duckdb, postgres):
     x = columns()["far from zero"]
     for bad, database in ((bad, database) for bad in (np.nan, np.inf) for database in (duckdb, postgres)):

@@ -20,7 +20,7 @@ from suffice.core.errors import InvalidOptionError
 from suffice.core.frozen_options import Options
 from suffice.core.parallel import in_threads
 from suffice.core.statistics import Batch
-from suffice.core.statistics.pairs import MOST_CODES
+from suffice.core.statistics.pairs import MISSING, MOST_CODES
 from suffice.core.validation import Held, Labels
 from suffice.families import bin_edges as cutting
 from suffice.families._base import Family
@@ -91,14 +91,22 @@ class PairPlan(Options):
         """The number of codes of each column."""
         return np.array([column.size for column in self.columns], dtype=np.int64)
 
+    @property
+    def is_naive(self) -> bool:
+        """Whether there are several columns, and no pair of them tells anything."""
+        return len(self.columns) > 1 and not self.pairs.size
+
     def codes(self, parts: tuple[Rows, ...], n: int) -> NDArray[np.uint8]:
-        """Return the codes of rows, (rows, columns), from the parts of the blocks."""
+        """Return the codes of rows, (rows, columns), from the parts of the blocks; a column of no pair has none."""
         out = np.empty((len(self.columns), n), np.uint8)
+        paired = np.unique(self.pairs)
+        if len(paired) < len(out):
+            out[:] = MISSING
 
         def fill(j: int) -> None:
             self.columns[j].codes(parts[self.columns[j].block], out[j])
 
-        in_threads(fill, range(len(out)), out.size)
+        in_threads(fill, paired.tolist(), n * len(paired))
         return out.T
 
     def __repr__(self) -> str:

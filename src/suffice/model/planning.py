@@ -6,20 +6,23 @@ counted, when a structure is fitted. Beyond that a plan is settled once, and the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from suffice.core.arrays import Rows
 from suffice.core.errors import MismatchError
 from suffice.core.frames import Frame
 from suffice.core.frozen_options import same_options
 from suffice.core.statistics import Batch, Blocks, ByClass
-from suffice.families import KeptRows
+from suffice.families import Family, KeptRows
 from suffice.families.choose import Automatic
 from suffice.families.found_columns import FoundColumn, find_columns
 from suffice.families.pair_plan import PairPlan, plan_pairs
 from suffice.families.product import Block, Product
+from suffice.model.unexplained import Unexplained
 
 if TYPE_CHECKING:
     from suffice.model.learned import Learned
@@ -32,7 +35,8 @@ MOST_COLUMNS = 300  # that have an exponent each
 def settle(family: Product, kept: KeptRows, total: float, classes: int) -> Product:
     """Return the family with a plan that the kept rows settle: found columns, and the codes of pairs.
 
-    A table of more columns than have an exponent each uses neither.
+    A table of more columns than have an exponent each uses neither. Where there are more rows than are kept, which must
+    be read once more, found columns and pairs that explain nothing further are left out.
     """
     if len(family.blocks) > MOST_COLUMNS:
         return replace(family, found=(), plan=PairPlan((), np.zeros((2, 0), np.int32)))
@@ -45,10 +49,25 @@ def settle(family: Product, kept: KeptRows, total: float, classes: int) -> Produ
     ]
     found = find_columns(numbers, kept.codes, weight, classes, family.find) if family.find else []
     blocks = tuple(Block(each.names, _found_family(family, each), found=each) for each in found)
-    parts = (*rows.parts[:own], *(block.read(kept.rows) for block in blocks))
-    families = tuple(None if block.missing else block.family for block in (*family.blocks, *blocks))
-    plan = plan_pairs(families, Batch(parts, rows.n), kept.codes, weight, classes, total)
-    return replace(family, found=blocks, plan=plan)
+    columns = [
+        *zip((*family.blocks, *blocks), (*rows.parts[:own], *(block.read(kept.rows) for block in blocks)), strict=True)
+    ]
+    rest, of = None, (kept.codes, weight, classes)
+    if total > kept.weight.sum() * (1 + 1e-9) and Unexplained.can_be_judged(rows.n, classes):
+        own_families, own_parts = _in_pairs(columns[:own], rows.n)
+        rest = Unexplained.of(own_families, own_parts, *of)
+        columns = [each for each in columns if each[0].found is None or rest.is_explained_by(*each)]
+    families, parts = _in_pairs(columns, rows.n)
+    plan = plan_pairs(families, parts, *of, total)
+    if rest is not None and not rest.is_explained_by_pairs(families, parts):
+        plan = replace(plan, pairs=plan.pairs[:, :0])
+    return replace(family, found=tuple(block for block, _ in columns[own:]), plan=plan)
+
+
+def _in_pairs(columns: Sequence[tuple[Block, Rows]], rows: int) -> tuple[tuple[Family[Any] | None, ...], Batch]:
+    """Return the families and rows of columns that take part in pairs; None takes no part."""
+    families = tuple(None if block.missing else block.family for block, _ in columns)
+    return families, Batch(tuple(part for _, part in columns), rows)
 
 
 def _found_family(family: Product, found: FoundColumn) -> Automatic:

@@ -6,7 +6,7 @@ evidence, and from exponents that were fitted without the row. The pool weighs t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -126,7 +126,11 @@ def _fit_structure(learned: Learned, name: StructureName, near: Nearby | None) -
     judged = int(np.searchsorted(some, parts.expert_rows.stop)) if name == "pool" else len(some)
     judges = pool[:judged]
 
-    search = ExpertSearch(dict.fromkeys(EXPERTS) if near is None else near.experts(), judges, some[:judged])
+    kinds: Mapping[type[Expert], Expert | None] = dict.fromkeys(EXPERTS) if near is None else near.experts()
+    if family.plan is not None and family.plan.is_naive and not family.found:
+        # Linear and quadratic discriminants see what pairs of columns say, which is nothing.
+        kinds = {kind: each for kind, each in kinds.items() if kind is CosineExpert}
+    search = ExpertSearch(kinds, judges, some[:judged])
     first = parts.expert_rows
 
     def experts() -> tuple[list[Member], ExpertRows, Tried | None] | None:
