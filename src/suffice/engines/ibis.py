@@ -158,7 +158,7 @@ def _cells(rows: SqlRows) -> BlockStatistics | None:
     """Count columns of numbers in cells, where there are so many rows that not all distinct values are fetched."""
     blocks = {k: block for k, block in rows.of(Cells).items() if limit_of(block) is not None}
     total = execute_row(rows.table, {"n": rows.table.count()}, "the number of rows")["n"] if blocks else 0
-    return cell_statistics(rows, blocks, total) if total > SAMPLED else None
+    return cell_statistics(rows, blocks) if total > SAMPLED else None
 
 
 def _of_blocks(rows: SqlRows, cells: BlockStatistics | None) -> BlockStatistics:

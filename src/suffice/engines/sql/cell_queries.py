@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import ibis
 import ibis.expr.operations as ops
@@ -40,20 +40,24 @@ from suffice.engines.sql.table_columns import (
 )
 
 SAMPLED = 1 << 15  # rows of which all values are counted
-DRAWN = 1 << 14  # rows, about, that show the level to begin with, where there are more
+DRAWN = 1 << 13  # rows, about, of the class of most rows that show the level to begin with, where there are more
+OTHERS = 1 << 11  # rows, about, that are drawn of all other classes together
+BLOCKS = 0.25  # share of the blocks of a large table from which rows are drawn
+LARGE = 1 << 20  # rows of a large table
 SURE = 1.0  # cells for each that is kept, by an estimate that is rather too small, that are surely too many
 MOST_ROOM = 64  # cells that may be fetched for each that is kept, if all that were drawn once stood for many
 
 
-def cell_statistics(rows: SqlRows, blocks: Mapping[int, SummedBlock], total: int) -> BlockStatistics:
-    """Count the columns of blocks in cells, without the moments that are kept beside them; there are `total` rows."""
+def cell_statistics(rows: SqlRows, blocks: Mapping[int, SummedBlock]) -> BlockStatistics:
+    """Count the columns of blocks in cells, without the moments that are kept beside them."""
     t = rows.select()
-    classes = execute(t.group_by("y").aggregate(n=weight_of(t)), "the weight of each class")
+    classes = execute(t.group_by("y").aggregate(n=weight_of(t), rows=t.count()), "the weight of each class")
     labels = class_labels(classes, rows.task.target)
+    weight, size = (frames.numbers(classes[name])[np.argsort(labels.codes)] for name in ("n", "rows"))
     count = ColumnCells(rows, labels.values)
-    begin = count.first_levels(blocks.values(), total)
+    begin = count.first_levels(blocks.values(), size)
     found: dict[int, Statistic] = {k: count.of_block(block, begin) for k, block in blocks.items()}
-    return BlockStatistics(labels.values, frames.numbers(classes["n"])[np.argsort(labels.codes)], found)
+    return BlockStatistics(labels.values, weight, found)
 
 
 class ColumnCells:
@@ -102,9 +106,9 @@ class ColumnCells:
             edge = edges_of(key, level)
         classes = len(self.labels)
         found = Cells.of(edge[:, None], codes, classes, n, limit=limit)
-        found += replace(Cells.empty(classes, 1, limit), level=np.array([level], np.int32))
         (part,) = found.parts
-        return replace(found, parts=(replace(part, rest=rounded(part.weight)),))
+        part = replace(part, rest=rounded(part.weight))
+        return replace(found, parts=(part,), level=np.maximum(found.level, np.int32(level)))
 
     def _counted(self, column: str, level: int, guarded: bool) -> tuple[Codes, Array, Array]:
         """Return the class, the key and the weight of each cell."""
@@ -123,28 +127,37 @@ class ColumnCells:
 
     def _codes(self, result: pa.Table) -> Codes:
         """Return the place of each label of a result among those that are known."""
+        if not result.num_rows:  # no row was drawn
+            return np.zeros(0, np.int32)
         return known_codes(result, self.rows.task.target, self.labels)
 
     # ---- the level to begin with
 
-    def first_levels(self, blocks: Collection[SummedBlock], total: int) -> dict[str, tuple[int, int]]:
-        """Return the least level that each column may have, and the level to begin with."""
+    def first_levels(self, blocks: Collection[SummedBlock], size: Array) -> dict[str, tuple[int, int]]:
+        """Return the least level that each column may have, and the level to begin with; classes have `size` rows."""
         out = {}
-        drawn = self._drawn([column for block in blocks for column in block.columns], DRAWN / total)
+        draw = Draw.of(size)
+        drawn = self._drawn([column for block in blocks for column in block.columns], draw)
         for block in blocks:
             for column in block.columns:
                 with naming_column(block):
                     values, codes = drawn(column)
                     cells = Cells.of(values[:, None], codes, len(self.labels), limit=limit_of(block))
-                out[column] = int(cells.level[0]), _begin(cells, limit_of(block), total / DRAWN)
+                out[column] = int(cells.level[0]), _begin(cells, limit_of(block), draw)
         return out
 
-    def _drawn(self, columns: list[str], share: float) -> Callable[[str], tuple[Array, Codes]]:
+    def _drawn(self, columns: list[str], draw: Draw) -> Callable[[str], tuple[Array, Codes]]:
         """Draw rows at random, and return a function that gives the values of a column and their classes.
 
         The values of each column come in order, so that they do not show the rows.
         """
-        part = self.rows.cleaned.filter(ibis.random() < share).select("y", *columns)
+        t = self.rows.cleaned
+        blocks = BLOCKS if draw.of_blocks and t.get_backend().has_operation(ops.Sample) else 1.0
+        if blocks < 1.0:
+            t = t.sample(blocks, method="block")
+        label = ibis.literal(self.labels.tolist()[draw.most], type=t["y"].type())
+        own, others = (as_float(ibis.literal(share / blocks)) for share in (draw.own, draw.others))
+        part = t.filter(ibis.random() < ibis.ifelse(t["y"] == label, own, others)).select("y", *columns)
         if all(part.get_backend().has_operation(op) for op in (ops.ArrayCollect, ops.ArraySort)):
             lists = part.group_by("y").aggregate(**{c: part[c].collect().sort() for c in columns})
             result = execute(lists, "values of some rows")
@@ -167,6 +180,30 @@ class ColumnCells:
         return taken
 
 
+class Draw(NamedTuple):
+    """Which shares of rows are drawn: those of the class `most`, which has the most rows, and of all other classes."""
+
+    most: int
+    own: float
+    others: float
+    of_blocks: bool  # whether they are drawn from some of the blocks of the table only
+
+    @classmethod
+    def of(cls, size: Array) -> Draw:
+        """Return the shares where classes have `size` rows: the larger a class, the better it shows the level.
+
+        Rows that are stored together may be alike. A quarter of the blocks then shows a level that is too fine by 2.
+        """
+        most = int(np.argmax(size))
+        own = min(DRAWN / size[most], 1.0)
+        others = min(OTHERS / max(size.sum() - size[most], 1.0), 1.0)
+        return cls(most, own, others, bool(size.sum() > LARGE and max(own, others) < BLOCKS))
+
+    def stands_for(self, classes: int) -> Array:
+        """Return how many rows of each class one that was drawn stands for."""
+        return np.where(np.arange(classes) == self.most, 1 / self.own, 1 / self.others)
+
+
 def limit_of(block: SummedBlock) -> Any:
     """Return the most cells of a class and column."""
     return block.summary.options["limit"]
@@ -179,28 +216,34 @@ def _lengths(lists: Any) -> NDArray[np.int64]:
     return np.asarray(pc.fill_null(pc.list_value_length(lists), 0), dtype=np.int64)
 
 
-def _begin(cells: Cells, limit: int, rows: float) -> int:
-    """Return the level to begin with, where drawn rows have `cells`; each of them stands for `rows`.
+def _begin(cells: Cells, limit: int, draw: Draw) -> int:
+    """Return the level to begin with, where drawn rows have `cells`.
 
     It is the coarsest at which there are likely to be more than `limit` cells, so that the level is known when they
     were counted, and few more.
     """
     (points,) = cells.parts
+    rows = draw.stands_for(cells.n_classes)
     least = level = int(cells.level[0])
-    high = COARSEST
-    while level < high:
-        half = (level + high + 1) // 2
-        if _likely(coarser(points, half), rows) > SURE * limit:
-            level = half
-        else:
-            high = half - 1
-    while level < COARSEST and _most(points if level == least else coarser(points, level), rows) > MOST_ROOM * limit:
+
+    def reaches(level: int) -> bool:
+        return level <= COARSEST and _likely(coarser(points, level), rows) > SURE * limit
+
+    step = 1
+    while reaches(level + step):  # mostly near the least, but far from the finest
+        level += step
+        step *= 2
+    while step > 1:
+        step //= 2
+        level += step * reaches(level + step)
+    most = MOST_ROOM * limit
+    while level < COARSEST and _most(points if level == least else coarser(points, level), rows)[draw.most] > most:
         level += 1
     return level
 
 
-def _likely(points: Points, rows: float) -> float:
-    """Estimate how many cells all rows have, in the class that has the most.
+def _likely(points: Points, rows: Array) -> float:
+    """Estimate how many cells all rows have, in the class that has most; one drawn stands for `rows` of its class.
 
     Cells that were drawn once (f₁) and twice (f₂) tell how many were not: at least f₁(f₁ − 1) / 2(f₂ + 1)
     (Chao, 1984).
@@ -210,9 +253,9 @@ def _likely(points: Points, rows: float) -> float:
     return float((np.diff(points.start) + unseen).max(initial=0))
 
 
-def _most(points: Points, rows: float) -> float:
-    """Return how many cells there were if each that was drawn once stood for as many as it stands for rows."""
-    return float((np.diff(points.start) + _drawn(points, 1) * (rows - 1)).max(initial=0))
+def _most(points: Points, rows: Array) -> Array:
+    """Return how many cells each class had if each that was drawn once stood for as many as it stands for rows."""
+    return np.asarray(np.diff(points.start) + _drawn(points, 1) * (rows - 1))
 
 
 def _drawn(points: Points, times: int) -> NDArray[np.int64]:
