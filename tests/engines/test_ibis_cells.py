@@ -103,6 +103,22 @@ def test_columns_are_counted_where_the_drawn_rows_tell_the_wrong_level(database,
         assert cells(kernels(names).fit(there, "y")) == cells(local)
 
 
+def test_exact_moments_beside_cells_are_those_of_memory(database):
+    hard = {name: x for name, x in columns().items() if name not in ("1e-300 to 1e300", "one far value", "the largest")}
+    y = labels()
+    hard["one value of a class"] = np.where(y == "few", 0.1, np.random.default_rng(1).normal(size=N))
+    here = table(hard, y=y)
+    local, there = (sf.BayesClassifier(calibrate=False).fit(rows, "y") for rows in (here, put(database, here)))
+    for name, mine, theirs in zip(hard, cells(there), cells(local), strict=True):
+        assert mine == theirs, name
+        least = 1e-320 if name == "subnormal" else 0.0
+        np.testing.assert_array_equal(mine.moments.weight, theirs.moments.weight, name)
+        np.testing.assert_allclose(mine.moments.squares, theirs.moments.squares, rtol=1e-9, atol=least, err_msg=name)
+        if name == "one value of a class":
+            assert not mine.exact.all()
+            assert mine.moments.squares[0, 0] == 0.0
+
+
 @pytest.mark.parametrize("blocks", [0.5, 1e-9])
 def test_columns_are_counted_where_rows_of_some_blocks_are_drawn_or_none(database, monkeypatch, blocks):
     for name, value in {"LARGE": 0, "BLOCKS": blocks, "DRAWN": 1e-6 if blocks < 0.1 else 4000}.items():

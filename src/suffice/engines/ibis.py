@@ -187,8 +187,8 @@ def _consented(task: Task) -> int:
 
 
 def _lacks_moments(cells: Statistic) -> bool:
-    """Return whether moments are to be kept beside cells, which are wider than values."""
-    return isinstance(cells, Cells) and cells.exact_moments and not cells.exact.all()
+    """Return whether moments are to be kept beside cells, which are wider than values, and are not there yet."""
+    return isinstance(cells, Cells) and cells.exact_moments and cells.kept is None and not cells.exact.all()
 
 
 def _with_moments(cells: Statistic, moments: Statistic) -> Statistic:

@@ -3,11 +3,14 @@
 The level e is that of `Cells`, the least at which no class has more than `limit` cells. That of some of the rows is at
 most that of all. So a random part of the rows shows where to begin, and what is counted there is made coarser here.
 Which rows were drawn does not show in the result: where they gave too coarse a level, finer ones are tried.
+
+Exact moments follow from the mean and the variance of the values within each cell, which the same query computes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -21,8 +24,8 @@ from numpy.typing import NDArray
 from suffice.core import frames
 from suffice.core.arrays import Array, Codes, Values
 from suffice.core.errors import EngineError
-from suffice.core.statistics import Cells, Statistic
-from suffice.core.statistics.cells import COARSEST, FINEST, coarser
+from suffice.core.statistics import Cells, Moments, Statistic
+from suffice.core.statistics.cells import COARSEST, FINEST, coarser, moments_of_columns
 from suffice.core.statistics.compensated import rounded
 from suffice.core.statistics.sample import Points
 from suffice.engines.sql.count_queries import grouped
@@ -46,10 +49,14 @@ BLOCKS = 0.25  # share of the blocks of a large table from which rows are drawn
 LARGE = 1 << 20  # rows of a large table
 SURE = 1.0  # cells for each that is kept, by an estimate that is rather too small, that are surely too many
 MOST_ROOM = 64  # cells that may be fetched for each that is kept, if all that were drawn once stood for many
+FURTHEST = 2.0**500  # distance in cells whose square does not overflow
 
 
 def cell_statistics(rows: SqlRows, blocks: Mapping[int, SummedBlock]) -> BlockStatistics:
-    """Count the columns of blocks in cells, without the moments that are kept beside them."""
+    """Count the columns of blocks in cells.
+
+    Moments are kept beside the cells of a block where the queries of all its columns could compute them.
+    """
     t = rows.select()
     classes = execute(t.group_by("y").aggregate(n=weight_of(t), rows=t.count()), "the weight of each class")
     labels = class_labels(classes, rows.task.target)
@@ -60,29 +67,51 @@ def cell_statistics(rows: SqlRows, blocks: Mapping[int, SummedBlock]) -> BlockSt
     return BlockStatistics(labels.values, weight, found)
 
 
+class Counted(NamedTuple):
+    """The class, the key and the weight of each cell, and the mean and the variance of the places of its values."""
+
+    codes: Codes
+    key: Array
+    n: Array
+    mean: Array | None = None
+    variance: Array | None = None
+
+
+class Begin(NamedTuple):
+    """The least level that a column may have, the level to begin with, and whether NaN was drawn."""
+
+    least: int
+    level: int
+    nan: bool
+
+
 class ColumnCells:
     """Queries of the cells of columns, for known labels."""
 
     def __init__(self, rows: SqlRows, labels: Values):
         self.rows, self.labels = rows, labels
 
-    def of_block(self, block: SummedBlock, begin: Mapping[str, tuple[int, int]]) -> Cells:
-        """Count every column of a block; `begin` has the least level that may be its own, and the one to begin with."""
+    def of_block(self, block: SummedBlock, begin: Mapping[str, Begin]) -> Cells:
+        """Count every column of a block, and keep exact moments where the same queries compute them."""
+        exact_moments = block.summary.options.get("exact_moments", False)
         found = []
         with naming_column(block):
             for column in block.columns:
-                found.append(self._cells(column, limit_of(block), *begin[column]))
+                with_moments = exact_moments and not self.rows.weighted and not begin[column].nan
+                found.append(self._cells(column, limit_of(block), begin[column], with_moments))
         level = np.concatenate([cells.level for cells in found])
-        options = block.summary.options
         parts = tuple(part for cells in found for part in cells.parts)
-        return Cells(parts, level, limit_of(block), options.get("exact_moments", False))
+        out = Cells(parts, level, limit_of(block), exact_moments)
+        known = all(cells.kept is not None or cells.exact.all() for cells in found)
+        return replace(out, kept=moments_of_columns(found)) if known and not out.exact.all() else out
 
-    def _cells(self, column: str, limit: int, least: int, level: int) -> Cells:
-        for begin in (level, max(least, level - 1)):  # one level finer costs less than counting how many there are
-            found = self._at_level(column, limit, begin)
-            if found.level[0] > begin or begin == least:
+    def _cells(self, column: str, limit: int, begin: Begin, with_moments: bool) -> Cells:
+        least, level = begin.least, begin.level
+        for first in (level, max(least, level - 1)):  # one level finer costs less than counting how many there are
+            found = self._at_level(column, limit, first, with_moments)
+            if found.level[0] > first or first == least:
                 return found
-        most = begin
+        most = first
         level = least
         while least < most:  # seldom: how many cells there are is counted until the level is known
             if self._count(column, level) > limit:
@@ -90,32 +119,43 @@ class ColumnCells:
             else:
                 most = level
             level = (least + most) // 2
-        return self._at_level(column, limit, most)
+        return self._at_level(column, limit, most, with_moments)
 
-    def _at_level(self, column: str, limit: int, level: int) -> Cells:
+    def _at_level(self, column: str, limit: int, level: int, with_moments: bool) -> Cells:
         """Count in cells of a level, or of the least coarser one at which no class has more than `limit`."""
-        try:
-            codes, key, n = self._counted(column, level, guarded=False)
-            guarded = bool(np.isinf(key).any())
-        except EngineError:  # some databases refuse to multiply what overflows
-            guarded = True
-        if guarded and FINEST < level < 0:
-            codes, key, n = self._counted(column, level, guarded=True)
-            edge = key
+        classes, kept = len(self.labels), None
+        counted = self._unguarded(column, level, with_moments)
+        if FINEST < level < 0 and (counted is None or np.isinf(counted.key).any()):
+            counted = self._counted(column, level, guarded=True)
+            edge = counted.key
         else:
-            edge = edges_of(key, level)
-        classes = len(self.labels)
-        found = Cells.of(edge[:, None], codes, classes, n, limit=limit)
+            counted = counted or self._counted(column, level)  # which raises the error again
+            edge = edges_of(counted.key, level)
+            kept = _moments(counted, level, classes) if with_moments else None
+        found = Cells.of(edge[:, None], counted.codes, classes, counted.n, limit=limit)
+        reached = np.maximum(found.level, np.int32(level))
         (part,) = found.parts
         part = replace(part, rest=rounded(part.weight))
-        return replace(found, parts=(part,), level=np.maximum(found.level, np.int32(level)))
+        return replace(found, parts=(part,), level=reached, kept=None if (reached == FINEST).all() else kept)
 
-    def _counted(self, column: str, level: int, guarded: bool) -> tuple[Codes, Array, Array]:
-        """Return the class, the key and the weight of each cell."""
-        key = _key(self.rows.expressions[column], level, guarded)
+    def _unguarded(self, column: str, level: int, with_moments: bool) -> Counted | None:
+        """Count in cells, without moments if there is NaN; None where the database refuses to multiply."""
+        for moments in (True, False) if with_moments else (False,):
+            with suppress(EngineError):
+                return self._counted(column, level, with_moments=moments)
+        return None
+
+    def _counted(self, column: str, level: int, guarded: bool = False, with_moments: bool = False) -> Counted:
+        x = self.rows.expressions[column]
+        key = _key(x, level, guarded)
+        aggregates = {"n": self.rows.total_weight}
+        if with_moments and level != FINEST:
+            place = place_in_sql(x, key, level)
+            aggregates |= {"mean": place.mean(), "variance": place.var(how="pop")}
         cells = self.rows.table.group_by(y=self.rows.label, k=key)  # Ibis takes twice as long for a subquery
-        result = execute(cells.aggregate(n=self.rows.total_weight), f"the cells of {column!r}")
-        return self._codes(result), frames.numbers(result["k"]), frames.numbers(result["n"])
+        result = execute(cells.aggregate(**aggregates), f"the cells of {column!r}")
+        keys, *found = (frames.numbers(result[name]) for name in ("k", *aggregates))
+        return Counted(self._codes(result), keys, *found)
 
     def _count(self, column: str, level: int) -> int:
         """Return the largest number of cells of a class."""
@@ -133,8 +173,8 @@ class ColumnCells:
 
     # ---- the level to begin with
 
-    def first_levels(self, blocks: Collection[SummedBlock], size: Array) -> dict[str, tuple[int, int]]:
-        """Return the least level that each column may have, and the level to begin with; classes have `size` rows."""
+    def first_levels(self, blocks: Collection[SummedBlock], size: Array) -> dict[str, Begin]:
+        """Return what drawn rows show of each column; classes have `size` rows."""
         out = {}
         draw = Draw.of(size)
         drawn = self._drawn([column for block in blocks for column in block.columns], draw)
@@ -143,7 +183,8 @@ class ColumnCells:
                 with naming_column(block):
                     values, codes = drawn(column)
                     cells = Cells.of(values[:, None], codes, len(self.labels), limit=limit_of(block))
-                out[column] = int(cells.level[0]), _begin(cells, limit_of(block), draw)
+                level = _begin(cells, limit_of(block), draw)
+                out[column] = Begin(int(cells.level[0]), level, bool(np.isnan(values).any()))
         return out
 
     def _drawn(self, columns: list[str], draw: Draw) -> Callable[[str], tuple[Array, Codes]]:
@@ -263,6 +304,37 @@ def _drawn(points: Points, times: int) -> NDArray[np.int64]:
     return np.bincount(points.codes[points.weight == times], minlength=len(points.start) - 1)
 
 
+# ---- moments
+
+
+def _moments(counted: Counted, level: int, classes: int) -> Moments | None:
+    """Return the moments of the values of a column; None if they were not queried, or overflow.
+
+    They are those of the means of cells, with the squares within cells added. They are computed in widths of a cell and
+    from a cell near the values: of values far from 0, no digit of the variance is lost.
+    """
+    present = ~np.isnan(counted.key)
+    key, codes, n = counted.key[present], counted.codes[present], counted.n[present]
+    if level == FINEST:
+        mean, variance, origin, exponent = np.zeros_like(key), np.zeros_like(key), 0.0, 0
+    elif counted.mean is None or counted.variance is None:
+        return None
+    else:
+        mean, variance = counted.mean[present], counted.variance[present]
+        origin, exponent = key[0] if len(key) else 0.0, level
+    with np.errstate(over="ignore", invalid="ignore"):
+        x = key - origin + mean
+    if not (np.abs(x) < FURTHEST).all():
+        return None
+    found = Moments.of(x[:, None], codes, classes, n)
+    squares = found.squares + np.bincount(codes, n * variance, classes)[:, None]
+    with np.errstate(over="ignore"):
+        centre, squares = np.ldexp(origin + found.mean, exponent), np.ldexp(squares, 2 * exponent)
+    if not (np.isfinite(centre) & np.isfinite(squares)).all():
+        return None
+    return Moments(found.weight, np.where(found.weight > 0, centre, 0.0), squares)
+
+
 # ---- levels in SQL
 
 
@@ -287,6 +359,14 @@ def edge_in_sql(x: ir.Value, level: int) -> ir.Value:
         return x
     far = 2.0 ** (level + 52)  # whose multiples of 2^e are all numbers from there on
     return ibis.ifelse((x > -far) & (x < far), _scaled(_floor(_scaled(x, -level)), level), x)
+
+
+def place_in_sql(x: ir.Value, key: ir.Value, level: int) -> ir.Value:
+    """Return the place of a value in its cell, x / 2^e − ⌊x / 2^e⌋; what might be rounded to 0, or refused, is 0."""
+    if level > 0:
+        near = 2.0 ** (level - 60)
+        x = ibis.ifelse((x > -near) & (x < near), as_float(ibis.literal(0.0)), x)
+    return _scaled(x, -level) - key
 
 
 def edges_of(key: Array, level: int) -> Array:
