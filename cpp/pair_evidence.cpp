@@ -83,8 +83,8 @@ namespace {
 
 // What a pair says about rows lo .. hi-1, 0 where a code is missing: entry (k - 1, row) is out[((k - 1) * n + row) * together].
 template <class T, int few, class Own>  // classes, 0: any number
-SUFFICE_INLINE void left_out_of_pair(const CodedColumns& x, const ColumnPairs& of, const Rows& rows, const T* table,
-                                     T exponent, Index q, Index lo, Index hi, Own own, T* out) {
+SUFFICE_INLINE void left_out_of_pair(const CodedColumns& x, const ColumnPairs& of, const Rows& rows, double usual,
+                                     const T* table, T exponent, Index q, Index lo, Index hi, Own own, T* out) {
     const Index K = few ? few : rows.classes, n = hi - lo;
     const std::uint8_t* first = x.codes + of.first[q] * x.rows;
     const std::uint8_t* second = x.codes + of.second[q] * x.rows;
@@ -105,7 +105,7 @@ SUFFICE_INLINE void left_out_of_pair(const CodedColumns& x, const ColumnPairs& o
         }
         const T* said = start + Index(cell[i]) * 2 * K;
         const Index y = rows.code[lo + i];
-        const T mine = rows.weight[lo + i] == 1.0 ? said[K + y] : T(own(q, first[lo + i], second[lo + i], lo + i));
+        const T mine = rows.weight[lo + i] == usual ? said[K + y] : T(own(q, first[lo + i], second[lo + i], lo + i));
         const T base = y == 0 ? mine : said[0];
         for (Index k = 1; k < K; ++k) out[((k - 1) * n + i) * together] = exponent * (said[k] - base);
         if (y) out[((y - 1) * n + i) * together] = exponent * (mine - base);
@@ -114,14 +114,14 @@ SUFFICE_INLINE void left_out_of_pair(const CodedColumns& x, const ColumnPairs& o
 
 // Rows lo .. hi-1 of all pairs; `apart` holds (classes - 1, rows, together) numbers.
 template <class T, int few, class Own>
-SUFFICE_INLINE void left_out_block(const CodedColumns& x, const ColumnPairs& of, const Rows& rows, const T* table,
-                                   const double* exponents, const std::int32_t* to, Index width, Index lo, Index hi,
+SUFFICE_INLINE void left_out_block(const CodedColumns& x, const ColumnPairs& of, const Rows& rows, double usual,
+                                   const T* table, const double* exponents, const std::int32_t* to, Index width, Index lo, Index hi,
                                    Own own, T* apart, T* out) {
     const Index K = few ? few : rows.classes, n = hi - lo;
     for (Index q = 0; q < of.pairs; q += together) {
         const Index some = std::min(together, of.pairs - q);
         for (Index t = 0; t < some; ++t)
-            left_out_of_pair<T, few>(x, of, rows, table, T(exponents[q + t]), q + t, lo, hi, own, apart + t);
+            left_out_of_pair<T, few>(x, of, rows, usual, table, T(exponents[q + t]), q + t, lo, hi, own, apart + t);
         const std::int32_t *at = to + q, *other = to + of.pairs + q;
         bool side_by_side = true;
         for (Index t = 0; t < some; ++t) side_by_side &= at[t] == at[0] + t && other[t] == at[t];
@@ -149,7 +149,8 @@ void pair_left_out(CodedColumns x, ColumnPairs of, Rows rows, const double* coun
     const Index cells = of.offsets[of.pairs], K = rows.classes, each = (K - 1) * width * Index(sizeof(T));
     const Index block_rows = std::clamp<Index>(block_bytes / std::max<Index>(each, 1), fewest_rows, most_rows);
     const Index blocks = (x.rows + block_rows - 1) / block_rows;
-    const bool odd = std::any_of(rows.weight, rows.weight + x.rows, [](double weight) { return weight != 1.0; });
+    const double usual = x.rows ? rows.weight[0] : 1.0;  // of most rows, whose logarithms are computed once for a cell
+    const bool odd = std::any_of(rows.weight, rows.weight + x.rows, [&](double weight) { return weight != usual; });
     std::vector<Margins> margins(odd ? of.pairs * K : 0);
     // The ratios of all classes, and then those without a row, cell by cell.
     const Index step = 2 * K;
@@ -162,7 +163,7 @@ void pair_left_out(CodedColumns x, ColumnPairs of, Rows rows, const double* coun
             const Margins own(counts + start, height, w);
             T* to = table.data() + of.offsets[q] * step + k;
             for (Index a = 0; a < height; ++a) {
-                fast::ratios_of_row(counts + start + a * w, own.of[a], own.second(), w, own.total(), 1.0,
+                fast::ratios_of_row(counts + start + a * w, own.of[a], own.second(), w, own.total(), usual,
                                     without.data());
                 for (Index b = 0; b < w; ++b, to += step) {
                     to[0] = T(ratios[start + a * w + b]);
@@ -172,7 +173,7 @@ void pair_left_out(CodedColumns x, ColumnPairs of, Rows rows, const double* coun
             if (odd) margins[q * K + k] = own;
         }
     });
-    auto other = [&](Index q, Index a, Index b, Index i) {  // of a row of another weight than 1
+    auto other = [&](Index q, Index a, Index b, Index i) {  // of a row of another weight
         const Index y = rows.code[i], cell = of.offsets[q] + a * x.sizes[of.second[q]] + b;
         const Margins& m = margins[q * K + y];
         return std::log(ratio(counts[y * cells + cell], m.of[a], m.second()[b], m.total(), rows.weight[i]));
@@ -181,9 +182,9 @@ void pair_left_out(CodedColumns x, ColumnPairs of, Rows rows, const double* coun
     std::vector<std::vector<T>> apart(threads, std::vector<T>((K - 1) * block_rows * together));
     for_blocks(blocks, threads, [&](Index block, int slot) {
         const Index lo = block * block_rows, hi = std::min(x.rows, lo + block_rows);
-        K == 2 ? left_out_block<T, 2>(x, of, rows, table.data(), exponents, to, width, lo, hi, other,
+        K == 2 ? left_out_block<T, 2>(x, of, rows, usual, table.data(), exponents, to, width, lo, hi, other,
                                       apart[slot].data(), out)
-               : left_out_block<T, 0>(x, of, rows, table.data(), exponents, to, width, lo, hi, other,
+               : left_out_block<T, 0>(x, of, rows, usual, table.data(), exponents, to, width, lo, hi, other,
                                       apart[slot].data(), out);
     });
 }

@@ -83,17 +83,18 @@ public:
           size_(size),
           full_(3 * std::size_t(std::min(size, rows)) + 1024),
           most_(most),
-          seen_(std::bit_ceil(full_)) {}
+          seen_(std::bit_ceil(2 * full_)) {}
 
     void add(Index lo, Index hi) {
         for (Index i = lo; i < hi; ++i) {
             const std::uint64_t hash = hashes_[i];
             if (hash > most_ || (weight_ && !(weight_[i] > 0))) continue;
-            std::uint64_t& last = seen_[hash & (seen_.size() - 1)];
-            if (last == hash && hash) continue;
-            last = hash;
+            if (!is_new(hash)) continue;
             least_.push_back(hash);
-            if (least_.size() > full_) tidy();
+            if (least_.size() <= full_) continue;
+            tidy();
+            std::fill(seen_.begin(), seen_.end(), 0);
+            for (const std::uint64_t each : least_) is_new(each);
         }
     }
     void tidy() {
@@ -111,9 +112,18 @@ public:
         bound();
     }
     std::uint64_t most() const { return most_; }
+    Index distinct() const { return Index(least_.size()); }
     bool enough() const { return Index(least_.size()) >= size_; }
 
 private:
+    // Remember a hash, and return whether it was unknown; 0 stands for no hash, and may come again.
+    bool is_new(std::uint64_t hash) {
+        std::size_t at = hash & (seen_.size() - 1);
+        while (seen_[at] && seen_[at] != hash) at = (at + 1) & (seen_.size() - 1);
+        if (seen_[at] && hash) return false;
+        seen_[at] = hash;
+        return true;
+    }
     void bound() {
         if (!enough()) return;
         least_.resize(size_);
@@ -124,7 +134,7 @@ private:
     Index size_;
     std::size_t full_;
     std::uint64_t most_;
-    std::vector<std::uint64_t> least_, seen_;  // equal rows often come again
+    std::vector<std::uint64_t> least_, seen_;  // a table of hashes: equal rows often come again
 };
 
 int threads_of(Index rows) { return threads_for(4 * rows, (rows + looked_at - 1) / looked_at); }
@@ -158,9 +168,13 @@ std::vector<Index> least_hashes(const std::uint64_t* hashes, const double* weigh
     if (size <= 0 || rows <= 0) return out;
     // Hashes are random numbers: unless rows are equal, enough are below this share of all, and hardly more.
     const double share = (double(size) + 6 * std::sqrt(double(size)) + 64) / double(rows);
-    const std::uint64_t likely = share < 1 ? std::min(most, std::uint64_t(std::ldexp(share, 64))) : most;
+    std::uint64_t likely = share < 1 ? std::min(most, std::uint64_t(std::ldexp(share, 64))) : most;
     auto least = least_of(hashes, weight, rows, size, likely);
-    if (likely < most && !least->enough()) least = least_of(hashes, weight, rows, size, most);
+    while (likely < most && !least->enough()) {  // the share of distinct hashes that was found tells how many rows are equal
+        const double next = double(likely) * 1.1 * double(size) / double(std::max<Index>(least->distinct(), 1));
+        likely = next < double(most) ? std::uint64_t(next) : most;
+        least = least_of(hashes, weight, rows, size, likely);
+    }
     most = least->most();
     std::vector<std::vector<Index>> found((rows + looked_at - 1) / looked_at);
     for_rows(rows, [&](Index lo, Index hi, Index block, int) {
