@@ -1,4 +1,4 @@
-"""Cells of columns of numbers: a query for each column counts by class and ⌊x / 2^e⌋.
+"""Cells of columns of numbers: a query for each column counts by class and ⌊x / 2^e⌋; some are executed as a union.
 
 The level e is that of `Cells`, the least at which no class has more than `limit` cells. That of some of the rows is at
 most that of all. So a random part of the rows shows where to begin, and what is counted there is made coarser here.
@@ -49,6 +49,7 @@ BLOCKS = 0.25  # share of the blocks of a large table from which rows are drawn
 LARGE = 1 << 20  # rows of a large table
 SURE = 1.0  # cells for each that is kept, by an estimate that is rather too small, that are surely too many
 MOST_ROOM = 64  # cells that may be fetched for each that is kept, if all that were drawn once stood for many
+TOGETHER = 10  # columns whose cells are counted by one query
 FURTHEST = 2.0**500  # distance in cells whose square does not overflow
 
 
@@ -63,8 +64,7 @@ def cell_statistics(rows: SqlRows, blocks: Mapping[int, SummedBlock]) -> BlockSt
     weight, size = (frames.numbers(classes[name])[np.argsort(labels.codes)] for name in ("n", "rows"))
     count = ColumnCells(rows, labels.values)
     begin = count.first_levels(blocks.values(), size)
-    found: dict[int, Statistic] = {k: count.of_block(block, begin) for k, block in blocks.items()}
-    return BlockStatistics(labels.values, weight, found)
+    return BlockStatistics(labels.values, weight, count.of_blocks(blocks, begin))
 
 
 class Counted(NamedTuple):
@@ -85,11 +85,39 @@ class Begin(NamedTuple):
     nan: bool
 
 
+class Asked(NamedTuple):
+    """What a query counts: the cells of a column at a level, by edges that are guarded or not, and moments or not."""
+
+    column: str
+    level: int
+    guarded: bool = False
+    with_moments: bool = False
+
+
 class ColumnCells:
     """Queries of the cells of columns, for known labels."""
 
     def __init__(self, rows: SqlRows, labels: Values):
         self.rows, self.labels = rows, labels
+        self._together: dict[Asked, list[Asked]] = {}  # what is fetched by one query, by each of its parts
+        self._fetched: dict[Asked, pa.Table] = {}
+
+    def of_blocks(self, blocks: Mapping[int, SummedBlock], begin: Mapping[str, Begin]) -> dict[int, Statistic]:
+        """Count the columns of blocks, with what drawn rows show of each column."""
+        alike: dict[bool, list[Asked]] = {True: [], False: []}  # a union has parts with the same columns
+        for block in blocks.values():
+            for column in block.columns:
+                asked = Asked(column, begin[column].level, with_moments=self._with_moments(block, begin[column]))
+                alike[asked.with_moments and asked.level != FINEST].append(asked)
+        for some in alike.values():
+            for lo in range(0, len(some), TOGETHER):
+                group = some[lo : lo + TOGETHER]
+                self._together |= dict.fromkeys(group, group) if len(group) > 1 else {}
+        return {k: self.of_block(block, begin) for k, block in blocks.items()}
+
+    def _with_moments(self, block: SummedBlock, begin: Begin) -> bool:
+        """Return whether the query of a column computes moments: weights or NaN would make them inexact."""
+        return block.summary.options.get("exact_moments", False) and not self.rows.weighted and not begin.nan
 
     def of_block(self, block: SummedBlock, begin: Mapping[str, Begin]) -> Cells:
         """Count every column of a block, and keep exact moments where the same queries compute them."""
@@ -97,7 +125,7 @@ class ColumnCells:
         found = []
         with naming_column(block):
             for column in block.columns:
-                with_moments = exact_moments and not self.rows.weighted and not begin[column].nan
+                with_moments = self._with_moments(block, begin[column])
                 found.append(self._cells(column, limit_of(block), begin[column], with_moments))
         level = np.concatenate([cells.level for cells in found])
         parts = tuple(part for cells in found for part in cells.parts)
@@ -146,16 +174,38 @@ class ColumnCells:
         return None
 
     def _counted(self, column: str, level: int, guarded: bool = False, with_moments: bool = False) -> Counted:
-        x = self.rows.expressions[column]
-        key = _key(x, level, guarded)
+        result = self._result(Asked(column, level, guarded, with_moments))
+        names = (name for name in ("k", "n", "mean", "variance") if name in result.column_names)
+        return Counted(self._codes(result), *(frames.numbers(result[name]) for name in names))
+
+    def _result(self, asked: Asked) -> pa.Table:
+        """Return the result of a query, which may be fetched with those of other columns."""
+        if asked in self._together:
+            self._fetch(self._together[asked])
+        if asked in self._fetched:
+            return self._fetched.pop(asked)
+        return execute(self._query(asked), f"the cells of {asked.column!r}")
+
+    def _fetch(self, group: list[Asked]) -> None:
+        """Fetch the results of several queries by a union; if that fails, each is to be executed by itself."""
+        for each in group:
+            del self._together[each]
+        parts = [self._query(each).mutate(which=ibis.literal(i, "int64")) for i, each in enumerate(group)]
+        with suppress(EngineError):
+            result = execute(ibis.union(*parts), "the cells of some columns")
+            which = frames.numbers(result["which"])
+            self._fetched |= {each: result.take(np.flatnonzero(which == i)) for i, each in enumerate(group)}
+
+    def _query(self, asked: Asked) -> ir.Table:
+        """Return the query: y, the key k and the weight n of each cell, and the mean and variance of places."""
+        x = self.rows.expressions[asked.column]
+        key = _key(x, asked.level, asked.guarded)
         aggregates = {"n": self.rows.total_weight}
-        if with_moments and level != FINEST:
-            place = place_in_sql(x, key, level)
+        if asked.with_moments and asked.level != FINEST:
+            place = place_in_sql(x, key, asked.level)
             aggregates |= {"mean": place.mean(), "variance": place.var(how="pop")}
         cells = self.rows.table.group_by(y=self.rows.label, k=key)  # Ibis takes twice as long for a subquery
-        result = execute(cells.aggregate(**aggregates), f"the cells of {column!r}")
-        keys, *found = (frames.numbers(result[name]) for name in ("k", *aggregates))
-        return Counted(self._codes(result), keys, *found)
+        return cells.aggregate(**aggregates)
 
     def _count(self, column: str, level: int) -> int:
         """Return the largest number of cells of a class."""
