@@ -212,3 +212,17 @@ def test_a_sample_that_grows_by_batches_is_that_of_all_rows(distinct):
     assert_array_equal(whole.hashes, grown.hashes)
     weighed = RowSample.of(as_frame({"x": x}), codes, 3, np.ones(6_000), size=200)
     assert_array_equal(weighed.weight, whole.weight)
+
+
+@pytest.mark.parametrize("values", [5, 6000])
+def test_rows_of_a_slice_have_the_hashes_they_have_in_a_table_whose_strings_are_known(values):
+    rng = np.random.default_rng(0)
+    strings = [None if v == 0 else f"v{v}" for v in rng.integers(0, values, 9000).tolist()]
+    frame = as_frame({"a": strings, "b": rng.normal(size=9000)})
+    every = row_hashes(frame)  # which numbers the strings
+    for rows in (slice(10, 500), slice(0, 0), slice(8990, 9000)):
+        part = frame[rows]
+        assert_array_equal(row_hashes(part), every[rows])
+        assert_array_equal(row_hashes(part[2:]), every[rows][2:])
+        alone = as_frame({"a": strings[rows], "b": frame.column("b").to_pylist()[rows]})
+        assert_array_equal(row_hashes(alone), every[rows])

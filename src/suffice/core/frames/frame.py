@@ -15,6 +15,7 @@ from suffice.core.frames.arrow_arrays import as_arrow, as_numpy
 Column: TypeAlias = Any  # a chunked or plain array of pyarrow, which has no type hints
 ArrowType: TypeAlias = Any
 ColumnKind: TypeAlias = Literal["bool", "number", "text", "category", "date", "empty", "other"]
+FEW_STRINGS = 4096  # distinct ones of all rows, which are read again for a slice faster than the strings of its rows
 
 
 class MatrixColumns(Mapping[str, Column]):
@@ -100,8 +101,7 @@ class Frame:
             if step == 1:
                 n = max(0, stop - start)
                 out = Frame({name: column.slice(start, n) for name, column in self.columns.items()}, n)
-                known = self.__dict__.get("_known", {})
-                out.__dict__["_known"] = {key: x[start : start + n] for key, x in known.items() if key[0] == "numbers"}
+                out.__dict__["_known"] = _of_slice(self.__dict__.get("_known", {}), slice(start, start + n))
                 return out
         positions = np.atleast_1d(np.arange(self.n)[rows if isinstance(rows, slice) else _as_rows(rows)])
         return Frame({name: column.take(positions) for name, column in self.columns.items()}, len(positions))
@@ -183,6 +183,19 @@ class Frame:
             return cls(MatrixColumns(first.matrix.place, whole), n)
         columns = {name: _joined(name, [frame.columns[name] for frame in frames]) for name in first.names}
         return cls(columns, n)
+
+
+def _of_slice(known: Mapping[tuple[str, str], Any], rows: slice) -> dict[tuple[str, str], Any]:
+    """Return what is known of columns of some rows by what is known of all rows.
+
+    Distinct strings of all rows may be in none of these, so their codes are "wider codes".
+    """
+    out = {key: x[rows] for key, x in known.items() if key[0] == "numbers"}
+    for (what, name), made in known.items():
+        if what in ("codes", "wider codes") and len(made[1]) <= FEW_STRINGS:
+            codes, found = made
+            out["wider codes", name] = codes[rows], found
+    return out
 
 
 def _as_rows(rows: ArrayLike) -> NDArray[Any]:

@@ -50,7 +50,8 @@ def _bits(frame: Frame, name: str) -> Hashes | Array | tuple[Codes, Hashes]:
     if kind == "empty":
         return np.full(len(column), MISSING)
     if is_text(value_type(column.type)):
-        codes, found = frame.once("codes", name, dictionary_codes)
+        # Strings that no row has do no harm here.
+        codes, found = frame.once("wider codes", name, lambda _: frame.once("codes", name, dictionary_codes))
         return codes, np.append(_string_hashes(found), MISSING)
     if kind == "date":
         return _times(column, name)
