@@ -242,10 +242,11 @@ class ColumnCells:
 
         The values of each column come in order, so that they do not show the rows.
         """
-        t = self.rows.cleaned
-        blocks = BLOCKS if draw.of_blocks and t.get_backend().has_operation(ops.Sample) else 1.0
-        if blocks < 1.0:
-            t = t.sample(blocks, method="block")
+        rows, blocks = self.rows, 1.0
+        if draw.of_blocks and rows.table.get_backend().has_operation(ops.Sample):
+            blocks = BLOCKS
+            rows = SqlRows(rows.table.sample(blocks, method="block"), rows.task, nan=False)
+        t = rows.cleaned
         label = ibis.literal(self.labels.tolist()[draw.most], type=t["y"].type())
         own, others = (as_float(ibis.literal(share / blocks)) for share in (draw.own, draw.others))
         part = t.filter(ibis.random() < ibis.ifelse(t["y"] == label, own, others)).select("y", *columns)
