@@ -160,5 +160,5 @@ def test_blocks_without_bins_take_no_part():
         (*families, Automatic(), None), Batch((*rows.parts, constant, constant), 400), codes, np.ones(400), 3
     )
     assert_allclose(rest.p, Unexplained.of(families, rows, codes, np.ones(400), CLASSES).p)
-    assert rest.is_explained_by(Block(("x",), Automatic()), constant)
+    assert rest.is_explained_by(Block(("x",), Automatic()), constant, 0.0)
     assert not rest.is_explained_by_pairs(families[:1], Batch(rows.parts[:1], 400))

@@ -22,7 +22,7 @@ from suffice.families.choose import Automatic
 from suffice.families.found_columns import FoundColumn, find_columns
 from suffice.families.pair_plan import PairPlan, plan_pairs
 from suffice.families.product import Block, Product
-from suffice.model.unexplained import Unexplained
+from suffice.model.unexplained import WORTH, Unexplained
 
 if TYPE_CHECKING:
     from suffice.model.learned import Learned
@@ -52,14 +52,16 @@ def settle(family: Product, kept: KeptRows, total: float, classes: int) -> Produ
     columns = [
         *zip((*family.blocks, *blocks), (*rows.parts[:own], *(block.read(kept.rows) for block in blocks)), strict=True)
     ]
-    rest, of = None, (kept.codes, weight, classes)
+    pairs_tell, of = True, (kept.codes, weight, classes)
     if total > kept.weight.sum() * (1 + 1e-9) and Unexplained.can_be_judged(rows.n, classes):
         own_families, own_parts = _in_pairs(columns[:own], rows.n)
         rest = Unexplained.of(own_families, own_parts, *of)
-        columns = [each for each in columns if each[0].found is None or rest.is_explained_by(*each)]
+        pairs_tell = rest.is_explained_by_pairs(own_families, own_parts)
+        worth = 0.0 if pairs_tell else WORTH
+        columns = [each for each in columns if each[0].found is None or rest.is_explained_by(*each, worth)]
     families, parts = _in_pairs(columns, rows.n)
     plan = plan_pairs(families, parts, *of, total)
-    if rest is not None and not rest.is_explained_by_pairs(families, parts):
+    if not pairs_tell:
         plan = replace(plan, pairs=plan.pairs[:, :0])
     return replace(family, found=tuple(block for block, _ in columns[own:]), plan=plan)
 

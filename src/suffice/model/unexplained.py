@@ -7,7 +7,7 @@ changes the log-loss by −g u + ½ h u² + …, where
     g = mean of E_y − Σ_k p_k E_k,        h = mean of Σ_k p_k E_k² − (Σ_k p_k E_k)²
 
 If the columns tell all that there is to know, g is 0 but for chance. z is g by its standard error, and g² / 2h is about
-what the evidence gains.
+what the evidence gains alone. Where g is below 0, other exponents would gain by it.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ BINS = 12  # of a column of numbers
 JUDGES, PAIR_JUDGES = 8192, 4096  # rows that are enough for columns, and for all pairs together
 MOST_ENTRIES = 1 << 21  # of p, rows × classes
 AT_ONCE = 1 << 20  # entries of evidence that are computed at a time
-SURE, LIKELY = 4.0, 2.0  # standard errors: one of many pairs, or a column, is this far from 0 for a reason
-SPREAD = 1.5  # root of the mean z² of all pairs, which is 1 by chance, and a bit more as they are not independent
-WORTH = 7e-4  # the least gain of a found column, in nats
+CHANCE = 0.05  # that one of all pairs is as far from 0 as is taken for a reason to count them all
+SPREAD = 1.5  # root of the mean z² of all pairs that is such a reason, too: it is about 1 by chance
+LIKELY = 3.0  # standard errors from 0 of a found column that is counted
+WORTH = 7e-4  # nats that a found column must gain where no pair tells anything
 
 
 class Unexplained(NamedTuple):
@@ -89,8 +90,8 @@ class Unexplained(NamedTuple):
         out[y, present] = np.log(left / (np.maximum(total[y] - unit, 0.0) + 1.0))
         return out
 
-    def is_explained_by(self, block: Block, part: Rows) -> bool:
-        """Return whether a found column explains a part of what is unexplained."""
+    def is_explained_by(self, block: Block, part: Rows, worth: float) -> bool:
+        """Return whether a found column explains a part of what is unexplained, and gains more than `worth`."""
         evidence = self._evidence(block.family, part)
         if evidence is None:
             return True
@@ -98,10 +99,12 @@ class Unexplained(NamedTuple):
         own = evidence[self.codes, np.arange(len(mean))]
         slope, z = (float(each[0]) for each in self._slopes((own - mean)[:, None]))
         curvature = float(np.average((self.p * evidence**2).sum(axis=0) - mean**2, weights=self.weight))
-        return z > LIKELY and slope**2 > 2.0 * WORTH * curvature
+        return abs(z) > LIKELY and slope**2 > 2.0 * worth * curvature
 
     def is_explained_by_pairs(self, families: tuple[Family[Any] | None, ...], rows: Batch) -> bool:
         """Return whether pairs of blocks of columns explain a part of what is unexplained."""
+        from scipy.special import ndtri
+
         few = slice(PAIR_JUDGES)
         some = Unexplained(self.codes[few], self.weight[few], self.unit[few], self.p[:, few])
         (classes, n), rows = some.p.shape, rows[few]
@@ -110,7 +113,7 @@ class Unexplained(NamedTuple):
             return False
         columns = np.ascontiguousarray(plan.codes(rows.parts, n).T)
         _, z = some._slopes(some._of_pairs(plan, columns))
-        return bool(np.abs(z).max() > SURE or np.sqrt(np.mean(z**2)) > SPREAD)
+        return bool(np.abs(z).max() > -ndtri(CHANCE / 2 / len(z)) or np.sqrt(np.mean(z**2)) > SPREAD)
 
     def _slopes(self, each: Array) -> tuple[Array, Array]:
         """Return g and z of evidence by its E_y − Σ_k p_k E_k of the first rows, (rows, kinds)."""
