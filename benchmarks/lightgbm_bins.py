@@ -55,7 +55,7 @@ def groups(settings: Settings) -> list[Group]:
                 ),
                 Case(
                     f"BayesClassifier() fit and first answer ÷ LightGBM's bins, {size}",
-                    below(1.0),
+                    below(0.5),
                     partial(fits, settings, "auto"),
                 ),
             ],

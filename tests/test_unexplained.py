@@ -10,6 +10,7 @@ from suffice.families.choose import Automatic
 from suffice.families.pair_plan import plan_pairs
 from suffice.families.product import Block
 from suffice.model import unexplained
+from suffice.model.cosine_expert import CosineExpert
 from suffice.model.unexplained import JUDGES, Unexplained
 
 CLASSES = 3
@@ -126,6 +127,18 @@ def test_pairs_are_counted_where_two_columns_matter_together():
     assert found.pairs.any()
 
 
+def test_cosines_are_fitted_where_three_columns_matter_together_and_no_two_do():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(3 * JUDGES, 3))
+    y = x.prod(axis=1) > 0
+    clf = sf.BayesClassifier(keep=JUDGES).fit(x, y)
+    found = structure_of(clf, x)
+    assert found.plan.is_naive
+    assert [type(each) for each in found.experts] == [CosineExpert]
+    new = rng.normal(size=(4000, 3))
+    assert np.mean(clf.predict(new) == (new.prod(axis=1) > 0)) > 0.85
+
+
 def test_a_ratio_that_explains_the_classes_is_counted():
     rng = np.random.default_rng(0)
     x = np.exp(rng.normal(size=(3 * JUDGES, 4)))
@@ -160,5 +173,7 @@ def test_blocks_without_bins_take_no_part():
         (*families, Automatic(), None), Batch((*rows.parts, constant, constant), 400), codes, np.ones(400), 3
     )
     assert_allclose(rest.p, Unexplained.of(families, rows, codes, np.ones(400), CLASSES).p)
-    assert rest.is_explained_by(Block(("x",), Automatic()), constant, 0.0)
-    assert not rest.is_explained_by_pairs(families[:1], Batch(rows.parts[:1], 400))
+    assert rest.is_explained_by(Block(("x",), Automatic()), constant)
+    plan = rest.plan_without_pairs(families[:1], Batch(rows.parts[:1], 400))
+    assert plan is not None
+    assert not plan.is_naive

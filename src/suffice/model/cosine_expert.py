@@ -159,6 +159,13 @@ class CosineFeatures:
     spread: float
     cosines: int
 
+    @classmethod
+    def of(cls, features: Features, batch: Batch, weight: Array, share: float, cosines: int) -> CosineFeatures | None:
+        """Settle the spread, as a share of that of rows; None if the features do not vary."""
+        features = features.only("ranks", "categories")
+        spread = share * _spread(features, batch, weight)
+        return cls(features, spread, cosines) if spread > 0 else None
+
     def matrix(self, batch: Batch) -> NDArray[np.float32]:
         """Compute the cosines of rows, (rows, cosines)."""
         out = np.empty((batch.n, self.cosines), np.float32)

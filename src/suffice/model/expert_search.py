@@ -11,7 +11,16 @@ import numpy as np
 from suffice.core.arrays import Array, Positions
 from suffice.core.parallel import in_threads
 from suffice.model.cosine_expert import COSINES, CosineExpert
-from suffice.model.experts import Expert, ExpertRows, Tried, fit_cosines, fit_experts, try_cosines
+from suffice.model.experts import (
+    TRIED_ROWS,
+    Expert,
+    ExpertRows,
+    Tried,
+    cosines_tell,
+    fit_cosines,
+    fit_experts,
+    try_cosines,
+)
 from suffice.model.pool import WORTH, Member, Pool
 from suffice.model.structure import EXPERT_ROWS
 
@@ -25,11 +34,13 @@ class ExpertSearch:
     """The kinds of experts to fit, each with that of fewer rows if there is one, and how they are judged.
 
     `pool` has the rows that judge, and `places` says where these are among all rows. Experts are fitted on the first.
+    Cosines are tried beside the others, or after a glance at what these leave unexplained if they are `doubtful`.
     """
 
     kinds: Mapping[type[Expert], Expert | None]
     pool: Pool
     places: Positions
+    doubtful: bool = False
 
     def member(self, expert: Expert, left_out: Array) -> Member:
         """Make a member of the pool of an expert and its evidence of the first rows, each left out."""
@@ -38,16 +49,26 @@ class ExpertSearch:
 
     def fit(self, rows: ExpertRows) -> tuple[list[Member], Tried | None]:
         """Fit all experts but new cosines, of which a few are tried."""
-        tries_cosines = CosineExpert in self.kinds and self.kinds[CosineExpert] is None
-        now = {kind: near for kind, near in self.kinds.items() if not (kind is CosineExpert and tries_cosines)}
-        searches: list[Any] = [lambda: fit_experts(rows, now), lambda: try_cosines(rows) if tries_cosines else None]
+        now = {kind: near for kind, near in self.kinds.items() if not (kind is CosineExpert and self._tries_cosines)}
+        tries = self._tries_cosines and not self.doubtful
+        searches: list[Any] = [lambda: fit_experts(rows, now), lambda: try_cosines(rows) if tries else None]
         found, tried = in_threads(lambda search: search(), searches, rows.batch.n * rows.features.size)
         return [self.member(*each) for each in found], tried
 
-    def cosines(self, rows: ExpertRows, tried: Tried, members: list[Member]) -> list[Member]:
+    @property
+    def _tries_cosines(self) -> bool:
+        """Whether there are to be cosines, and none of fewer rows are known."""
+        return CosineExpert in self.kinds and self.kinds[CosineExpert] is None
+
+    def cosines(self, rows: ExpertRows, tried: Tried | None, members: list[Member]) -> list[Member]:
         """Fit all cosines if few of them are promising beside other members; then twice as many, if that is quick."""
         judges = self.pool
-        if not judges.better([*members, self.member(tried.expert, tried.left_out)], members, PROMISING):
+        if self.doubtful and self._tries_cosines:
+            own = self.places[: np.searchsorted(self.places, TRIED_ROWS)]
+            tried = try_cosines(rows) if cosines_tell(rows, own, judges[: len(own)].posterior(members)) else None
+        if tried is None or not judges.better(
+            [*members, self.member(tried.expert, tried.left_out)], members, PROMISING
+        ):
             return []
         found = fit_cosines(rows, tried.spreads)
         if found is None:

@@ -16,11 +16,11 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from suffice.core.arrays import Array, Codes
+from suffice.core.arrays import Array, Codes, Positions
 from suffice.core.parallel import in_threads
 from suffice.core.statistics import Batch
 from suffice.families.product import Block
-from suffice.model.cosine_expert import ALL_COLUMNS, SPREADS, CosineExpert
+from suffice.model.cosine_expert import ALL_COLUMNS, SPREADS, CosineExpert, CosineFeatures
 from suffice.model.exponents import folds_of
 from suffice.model.features import Features
 from suffice.model.linear_expert import LEVEL, LinearExpert
@@ -31,6 +31,7 @@ from suffice.model.tempered_loss import tempered_loss
 Expert: TypeAlias = LinearExpert | QuadraticExpert | CosineExpert
 ROWS_TO_CHOOSE = 20  # for each column: of more, columns that were chosen by all rows hardly look too good
 TRIED_ROWS, TRIED_COSINES = 4096, 256  # that show whether cosines are worth fitting, and with which spread
+GLANCE = 1.25  # the mean z² from which on cosines are tried where no pair of columns tells anything
 BEHIND = 0.01  # the log-loss by which few cosines of the better spread may be behind: narrow kernels need more of them
 UNTOLD = (LEVEL, ALL_COLUMNS)  # the titles of formulas of all columns together: no column tells what they say
 EXPERTS: tuple[type[Expert], ...] = (LinearExpert, QuadraticExpert, CosineExpert)
@@ -135,6 +136,26 @@ def try_cosines(rows: ExpertRows) -> Tried | None:
         return None
     loss, _, best = min(each, key=lambda one: one[0])
     return Tried(*best, tuple(spread for own, spread, _ in each if own <= loss + BEHIND))
+
+
+def cosines_tell(rows: ExpertRows, at: Positions, p: Array) -> bool:
+    """Return whether few cosines explain a part of what posteriors leave unexplained: a glance, before any is fitted.
+
+    p (classes − 1, rows at) are those of all classes but the first. With r_k = 1[y = k] − p_k and a cosine c less its
+    mean, z² = (Σ w r_k c)² / Σ (w r_k c)² is about 1 on average if r is nothing but chance.
+    """
+    own, weight = rows.codes[at], rows.weight[at]
+    rest = (((own == np.arange(1, rows.classes)[:, None]) - p) * weight).astype(np.float32)
+    for spread in SPREADS:
+        waves = CosineFeatures.of(rows.features, rows.batch, rows.weight, spread, TRIED_COSINES)
+        if waves is None:
+            return False
+        c = waves.matrix(rows.batch[at])
+        c -= c.mean(axis=0)
+        z2 = (rest @ c) ** 2 / np.maximum(rest**2 @ c**2, 1e-300)
+        if z2.mean() > GLANCE:
+            return True
+    return False
 
 
 def _chosen_by_others(expert: QuadraticExpert, left_out: Array, rows: ExpertRows) -> Array:

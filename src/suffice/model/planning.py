@@ -22,7 +22,7 @@ from suffice.families.choose import Automatic
 from suffice.families.found_columns import FoundColumn, find_columns
 from suffice.families.pair_plan import PairPlan, plan_pairs
 from suffice.families.product import Block, Product
-from suffice.model.unexplained import WORTH, Unexplained
+from suffice.model.unexplained import Unexplained
 
 if TYPE_CHECKING:
     from suffice.model.learned import Learned
@@ -36,34 +36,32 @@ def settle(family: Product, kept: KeptRows, total: float, classes: int) -> Produ
     """Return the family with a plan that the kept rows settle: found columns, and the codes of pairs.
 
     A table of more columns than have an exponent each uses neither. Where there are more rows than are kept, which must
-    be read once more, found columns and pairs that explain nothing further are left out.
+    be read once more for the plan, neither is counted if no pair explains anything, nor found columns that do not.
     """
     if len(family.blocks) > MOST_COLUMNS:
         return replace(family, found=(), plan=PairPlan((), np.zeros((2, 0), np.int32)))
-    rows, weight = family.read(kept.rows), kept.without_copies
-    own = len(family.blocks)
+    rows, of = family.read(kept.rows), (kept.codes, kept.without_copies, classes)
+    columns = list(zip(family.blocks, rows.parts, strict=False))
+    rest = None
+    if total > kept.weight.sum() * (1 + 1e-9) and Unexplained.can_be_judged(rows.n, classes):
+        families, parts = _in_pairs(columns, rows.n)
+        rest = Unexplained.of(families, parts, *of)
+        without_pairs = rest.plan_without_pairs(families, parts)
+        if without_pairs is not None:
+            return replace(family, found=(), plan=without_pairs)
     numbers = [
         (block.names[0], np.asarray(part, np.float64)[:, 0])
-        for block, part in zip(family.blocks, rows.parts, strict=False)
+        for block, part in columns
         if block.family.reads == "numbers" and len(block.names) == 1 and not block.missing
     ]
-    found = find_columns(numbers, kept.codes, weight, classes, family.find) if family.find else []
-    blocks = tuple(Block(each.names, _found_family(family, each), found=each) for each in found)
-    columns = [
-        *zip((*family.blocks, *blocks), (*rows.parts[:own], *(block.read(kept.rows) for block in blocks)), strict=True)
-    ]
-    pairs_tell, of = True, (kept.codes, weight, classes)
-    if total > kept.weight.sum() * (1 + 1e-9) and Unexplained.can_be_judged(rows.n, classes):
-        own_families, own_parts = _in_pairs(columns[:own], rows.n)
-        rest = Unexplained.of(own_families, own_parts, *of)
-        pairs_tell = rest.is_explained_by_pairs(own_families, own_parts)
-        worth = 0.0 if pairs_tell else WORTH
-        columns = [each for each in columns if each[0].found is None or rest.is_explained_by(*each, worth)]
-    families, parts = _in_pairs(columns, rows.n)
+    found = find_columns(numbers, *of, family.find) if family.find else []
+    blocks = [Block(each.names, _found_family(family, each), found=each) for each in found]
+    some = [(block, block.read(kept.rows)) for block in blocks]
+    if rest is not None:
+        some = [each for each in some if rest.is_explained_by(*each)]
+    families, parts = _in_pairs(columns + some, rows.n)
     plan = plan_pairs(families, parts, *of, total)
-    if not pairs_tell:
-        plan = replace(plan, pairs=plan.pairs[:, :0])
-    return replace(family, found=tuple(block for block, _ in columns[own:]), plan=plan)
+    return replace(family, found=tuple(block for block, _ in some), plan=plan)
 
 
 def _in_pairs(columns: Sequence[tuple[Block, Rows]], rows: int) -> tuple[tuple[Family[Any] | None, ...], Batch]:

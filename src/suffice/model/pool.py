@@ -15,7 +15,7 @@ from suffice.families.pair_plan import PairPlan
 from suffice.model.calibration import mixture
 from suffice.model.cosine_expert import CosineExpert
 from suffice.model.experts import Expert
-from suffice.model.exponents import LogLinear, folds_of, log_losses, relative
+from suffice.model.exponents import LogLinear, folds_of, log_losses, probabilities, relative
 from suffice.model.structure import Parts, Structure, StructureName, coded_columns
 
 PULL = 20.0  # strength, in rows, of the pull of exponents towards the common one, and of weights towards equal ones
@@ -149,6 +149,17 @@ class Pool:
         w = problem.fit(begin)
         return w, problem.losses(problem.scores(w))
 
+    def posterior(self, members: list[Member]) -> Array:
+        """Return p(y | x) of all classes but the first by members with their weights, (classes − 1, rows)."""
+        own = self._of_own_rows(members)
+        w, _ = self._weigh(own)
+        scores = self.log_prior + sum(a * (each.scores - self.log_prior) for a, each in zip(w, own, strict=True))
+        return probabilities(scores)[0]
+
+    def _of_own_rows(self, members: list[Member]) -> list[Member]:
+        """Return members with their scores of the rows of the pool, which are the first."""
+        return [replace(each, scores=each.scores[:, : len(self.codes)]) for each in members]
+
     def _chosen(self, members: list[Member]) -> tuple[list[Member], Array, Array]:
         """Choose the members that have weight; return them, their weights, and the log-loss of each row.
 
@@ -173,7 +184,7 @@ class Pool:
         judges = self[:rows]
 
         def losses(some: list[Member]) -> Array:
-            return judges._weigh([replace(each, scores=each.scores[:, :rows]) for each in some])[1]
+            return judges._weigh(judges._of_own_rows(some))[1]
 
         gain = losses(others) - losses(members)
         mean = float(np.average(gain, weights=judges.weight))

@@ -127,10 +127,10 @@ def _fit_structure(learned: Learned, name: StructureName, near: Nearby | None) -
     judges = pool[:judged]
 
     kinds: Mapping[type[Expert], Expert | None] = dict.fromkeys(EXPERTS) if near is None else near.experts()
-    if family.plan is not None and family.plan.is_naive and not family.found:
-        # Linear and quadratic discriminants see what pairs of columns say, which is nothing.
+    naive = family.plan is not None and family.plan.is_naive and not family.found
+    if naive:  # linear and quadratic discriminants see what pairs of columns say, which is nothing
         kinds = {kind: each for kind, each in kinds.items() if kind is CosineExpert}
-    search = ExpertSearch(kinds, judges, some[:judged])
+    search = ExpertSearch(kinds, judges, some[:judged], doubtful=naive)
     first = parts.expert_rows
 
     def experts() -> tuple[list[Member], ExpertRows, Tried | None] | None:
@@ -148,8 +148,7 @@ def _fit_structure(learned: Learned, name: StructureName, near: Nearby | None) -
     if of_experts is not None:
         own, fitted, tried = of_experts
         members = without + own
-        if tried is not None:
-            members += search.cosines(fitted, tried, members)
+        members += search.cosines(fitted, tried, members)
     structure = judges.combined(name, parts, members)
     needed = _rarely_missing(structure.experts, every[parts.expert_rows])
     if not needed:

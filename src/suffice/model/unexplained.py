@@ -2,16 +2,18 @@
 
 Before all rows are counted by a plan, some of the kept rows tell what is worth counting. p_k is the posterior of naive
 Bayes without the row, by bins and with one exponent for all columns. Further evidence E_k of a row, with an exponent u,
-changes the log-loss by −g u + ½ h u² + …, where
+changes the log-loss by −g u + …, where
 
-    g = mean of E_y − Σ_k p_k E_k,        h = mean of Σ_k p_k E_k² − (Σ_k p_k E_k)²
+    g = mean of E_y − Σ_k p_k E_k
 
-If the columns tell all that there is to know, g is 0 but for chance. z is g by its standard error, and g² / 2h is about
-what the evidence gains alone. Where g is below 0, other exponents would gain by it.
+If the columns tell all that there is to know, g is 0 but for chance; z is g by its standard error. The score test of
+statistics is this one. Where g is below 0, the exponents of others would gain by the evidence. Found columns are
+computed from two columns, so they explain nothing where no pair does.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -32,7 +34,6 @@ AT_ONCE = 1 << 20  # entries of evidence that are computed at a time
 CHANCE = 0.05  # that one of all pairs is as far from 0 as is taken for a reason to count them all
 SPREAD = 1.5  # root of the mean z² of all pairs that is such a reason, too: it is about 1 by chance
 LIKELY = 3.0  # standard errors from 0 of a found column that is counted
-WORTH = 7e-4  # nats that a found column must gain where no pair tells anything
 
 
 class Unexplained(NamedTuple):
@@ -90,19 +91,17 @@ class Unexplained(NamedTuple):
         out[y, present] = np.log(left / (np.maximum(total[y] - unit, 0.0) + 1.0))
         return out
 
-    def is_explained_by(self, block: Block, part: Rows, worth: float) -> bool:
-        """Return whether a found column explains a part of what is unexplained, and gains more than `worth`."""
+    def is_explained_by(self, block: Block, part: Rows) -> bool:
+        """Return whether a found column explains a part of what is unexplained."""
         evidence = self._evidence(block.family, part)
         if evidence is None:
             return True
         mean = (self.p * evidence).sum(axis=0)
         own = evidence[self.codes, np.arange(len(mean))]
-        slope, z = (float(each[0]) for each in self._slopes((own - mean)[:, None]))
-        curvature = float(np.average((self.p * evidence**2).sum(axis=0) - mean**2, weights=self.weight))
-        return abs(z) > LIKELY and slope**2 > 2.0 * worth * curvature
+        return bool(abs(self._scores((own - mean)[:, None])[0]) > LIKELY)
 
-    def is_explained_by_pairs(self, families: tuple[Family[Any] | None, ...], rows: Batch) -> bool:
-        """Return whether pairs of blocks of columns explain a part of what is unexplained."""
+    def plan_without_pairs(self, families: tuple[Family[Any] | None, ...], rows: Batch) -> PairPlan | None:
+        """Return a plan of blocks of columns without pairs; None if pairs explain a part of what is unexplained."""
         from scipy.special import ndtri
 
         few = slice(PAIR_JUDGES)
@@ -110,17 +109,19 @@ class Unexplained(NamedTuple):
         (classes, n), rows = some.p.shape, rows[few]
         plan = plan_pairs(families, rows, some.codes, some.weight, classes, float(n))
         if not plan.pairs.size:
-            return False
+            return plan
         columns = np.ascontiguousarray(plan.codes(rows.parts, n).T)
-        _, z = some._slopes(some._of_pairs(plan, columns))
-        return bool(np.abs(z).max() > -ndtri(CHANCE / 2 / len(z)) or np.sqrt(np.mean(z**2)) > SPREAD)
+        z = some._scores(some._of_pairs(plan, columns))
+        if np.abs(z).max() > -ndtri(CHANCE / 2 / len(z)) or np.sqrt(np.mean(z**2)) > SPREAD:
+            return None
+        return replace(plan, pairs=plan.pairs[:, :0])
 
-    def _slopes(self, each: Array) -> tuple[Array, Array]:
-        """Return g and z of evidence by its E_y − Σ_k p_k E_k of the first rows, (rows, kinds)."""
+    def _scores(self, each: Array) -> Array:
+        """Return z of evidence by its E_y − Σ_k p_k E_k of the first rows, (rows, kinds)."""
         weight, total = self.weight[: len(each), None], self.weight[: len(each)].sum()
         slope = (weight * each).sum(axis=0) / total  # no product of matrices: threads of BLAS would spin
         error = np.sqrt(np.maximum((weight * each**2).sum(axis=0) / total - slope**2, 0.0) / total)
-        return slope, np.divide(slope, error, out=np.zeros(len(slope)), where=error > 0)
+        return np.divide(slope, error, out=np.zeros(len(slope)), where=error > 0)
 
     def _of_pairs(self, plan: PairPlan, columns: NDArray[np.uint8]) -> Array:
         """Return E_y − Σ_k p_k E_k of the evidence of each pair of columns of codes (columns, rows), (rows, pairs)."""
