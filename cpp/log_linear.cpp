@@ -10,24 +10,48 @@
 namespace suffice {
 namespace {
 
-// A few rows lo .. hi-1: return Σ v loss, write p of all classes but the first, and add the gradient to `slope`. `scratch`
-// holds (classes + 2) × rows numbers, and `part` as many as there are parts.
+constexpr Index few_rows = 64;  // whose slopes are summed in the precision of the evidence, which stays in the cache
+constexpr Index few_parts = 20, most_turned = 512;  // parts of a class, and of all, that are turned
+
+// Whether there are so few parts that loops over rows are longer than those over parts.
 template <class T>
-double loss_of_rows(const Evidence<T>& of, Index lo, Index hi, const T* w, double* scratch, T* part, double* p,
-                    double* slope) {
+bool turns(const Evidence<T>& of) {
+    return of.parts < few_parts && of.others * of.parts <= most_turned;
+}
+
+// Write the evidence of n rows of a class (rows, parts) as (parts, few_rows).
+template <class T>
+SUFFICE_INLINE void turn(const T* __restrict row, Index n, Index m, T* __restrict out) {
+    for (Index j = 0; j < m; ++j)
+        for (Index i = 0; i < n; ++i) out[j * few_rows + i] = row[i * m + j];
+}
+
+// A few rows lo .. hi-1: return Σ v loss, write p of all classes but the first, and add the gradient to `slope`. `scratch`
+// holds (classes + 2) × rows numbers, `part` as many as there are parts, and `turned` what is turned, if that is.
+template <class T>
+double loss_of_rows(const Evidence<T>& of, Index lo, Index hi, const T* w, double* scratch, T* part, T* turned,
+                    double* p, double* slope) {
     const Index n = hi - lo, m = of.parts;
     double *score = scratch, *top = score + of.others * n, *norm = top + n;
     std::fill_n(top, n, 0.0);
     for (Index k = 0; k < of.others; ++k) {
         const T* row = of.values + (k * of.rows + lo) * m;
-        const double* offset = of.offset + k * of.rows + lo;
-        double* own = score + k * n;
-        for (Index i = 0; i < n; ++i, row += m) {
-            T sum = 0;
+        const double* __restrict offset = of.offset + k * of.rows + lo;
+        double* __restrict own = score + k * n;
+        if (turns(of)) {
+            T* __restrict columns = turned + k * m * few_rows;
+            T sum[few_rows] = {};
+            turn(row, n, m, columns);
+            for (Index j = 0; j < m; ++j)
+                for (Index i = 0; i < n; ++i) sum[i] += w[j] * columns[j * few_rows + i];
+            for (Index i = 0; i < n; ++i) own[i] = offset[i] + double(sum[i]);
+        } else
+            for (Index i = 0; i < n; ++i, row += m) {
+                T sum = 0;
 #pragma omp simd reduction(+ : sum)
-            for (Index j = 0; j < m; ++j) sum += row[j] * w[j];
-            own[i] = offset[i] + double(sum);
-        }
+                for (Index j = 0; j < m; ++j) sum += row[j] * w[j];
+                own[i] = offset[i] + double(sum);
+            }
         for (Index i = 0; i < n; ++i) top[i] = own[i] > top[i] ? own[i] : top[i];
     }
 #pragma omp simd
@@ -47,9 +71,22 @@ double loss_of_rows(const Evidence<T>& of, Index lo, Index hi, const T* w, doubl
         total += of.weight[lo + i] * (top[i] + vector_log(norm[i]) - (c > 0 ? score[(c - 1) * n + i] : 0.0));
     }
     for (Index k = 0; k < of.others; ++k) {
-        double *to = p + k * of.rows + lo, *error = score + k * n;
+        double* __restrict to = p + k * of.rows + lo;
+        double* __restrict error = score + k * n;
         for (Index i = 0; i < n; ++i) to[i] /= norm[i];
         for (Index i = 0; i < n; ++i) error[i] = of.weight[lo + i] * (to[i] - (of.code[lo + i] == k + 1 ? 1.0 : 0.0));
+        if (turns(of)) {
+            T wrong[few_rows];
+            for (Index i = 0; i < n; ++i) wrong[i] = T(error[i]);
+            for (Index j = 0; j < m; ++j) {
+                const T* __restrict column = turned + (k * m + j) * few_rows;
+                T sum = 0;
+#pragma omp simd reduction(+ : sum)
+                for (Index i = 0; i < n; ++i) sum += wrong[i] * column[i];
+                slope[j] += double(sum);
+            }
+            continue;
+        }
         const T* row = of.values + (k * of.rows + lo) * m;
         std::fill_n(part, m, T(0));
         for (Index i = 0; i < n; ++i, row += m) {
@@ -149,20 +186,19 @@ SUFFICE_DISPATCH(log_linear_hessian, hessian_of_rows<double>, hessian_of_rows<fl
 
 #ifndef SUFFICE_ONLY_LOOPS_FOR
 
-constexpr Index few_rows = 64;  // whose slopes are summed in the precision of the evidence, which stays in the cache
-
 template <class T>
 void log_linear_loss(const Evidence<T>& of, const T* w, const Index* bounds, Index blocks, double* loss, double* slope,
                      double* p) {
     const int threads = threads_for(of.rows * of.others * (of.parts + 8), blocks);
     std::vector<std::vector<double>> scratch(threads, std::vector<double>((of.others + 2) * few_rows));
     std::vector<std::vector<T>> part(threads, std::vector<T>(of.parts));
+    std::vector<std::vector<T>> turned(threads, std::vector<T>(turns(of) ? of.others * of.parts * few_rows : 0));
     for_blocks(blocks, threads, [&](Index b, int slot) {
         std::fill_n(slope + b * of.parts, of.parts, 0.0);
         loss[b] = 0;
         for (Index lo = bounds[b]; lo < bounds[b + 1]; lo += few_rows)
             loss[b] += fast::log_linear_rows(of, lo, std::min(lo + few_rows, bounds[b + 1]), w, scratch[slot].data(),
-                                             part[slot].data(), p, slope + b * of.parts);
+                                             part[slot].data(), turned[slot].data(), p, slope + b * of.parts);
     });
 }
 
