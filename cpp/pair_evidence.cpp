@@ -115,8 +115,8 @@ SUFFICE_INLINE void left_out_of_pair(const CodedColumns& x, const ColumnPairs& o
 // Rows lo .. hi-1 of all pairs; `apart` holds (classes - 1, rows, together) numbers.
 template <class T, int few, class Own>
 SUFFICE_INLINE void left_out_block(const CodedColumns& x, const ColumnPairs& of, const Rows& rows, double usual,
-                                   const T* table, const double* exponents, const std::int32_t* to, Index width, Index lo, Index hi,
-                                   Own own, T* apart, T* out) {
+                                   const T* table, const double* exponents, const std::int32_t* to, Index width,
+                                   Index lo, Index hi, Own own, T* apart, T* out) {
     const Index K = few ? few : rows.classes, n = hi - lo;
     for (Index q = 0; q < of.pairs; q += together) {
         const Index some = std::min(together, of.pairs - q);
