@@ -170,8 +170,8 @@ std::vector<Index> least_hashes(const std::uint64_t* hashes, const double* weigh
     const double share = (double(size) + 6 * std::sqrt(double(size)) + 64) / double(rows);
     std::uint64_t likely = share < 1 ? std::min(most, std::uint64_t(std::ldexp(share, 64))) : most;
     auto least = least_of(hashes, weight, rows, size, likely);
-    while (likely < most &&
-           !least->enough()) {  // the share of distinct hashes that was found tells how many rows are equal
+    // Where rows are equal, the distinct hashes that were found tell which share is likely enough.
+    while (likely < most && !least->enough()) {
         const double next = double(likely) * 1.1 * double(size) / double(std::max<Index>(least->distinct(), 1));
         likely = next < double(most) ? std::uint64_t(next) : most;
         least = least_of(hashes, weight, rows, size, likely);
