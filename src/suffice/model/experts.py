@@ -146,16 +146,17 @@ def cosines_tell(rows: ExpertRows, at: Positions, p: Array) -> bool:
     """
     own, weight = rows.codes[at], rows.weight[at]
     rest = (((own == np.arange(1, rows.classes)[:, None]) - p) * weight).astype(np.float32)
-    for spread in SPREADS:
+
+    def tell(spread: float) -> bool:
         waves = CosineFeatures.of(rows.features, rows.batch, rows.weight, spread, TRIED_COSINES)
         if waves is None:
             return False
         c = waves.matrix(rows.batch[at])
         c -= c.mean(axis=0)
         z2 = (rest @ c) ** 2 / np.maximum(rest**2 @ c**2, 1e-300)
-        if z2.mean() > GLANCE:
-            return True
-    return False
+        return bool(z2.mean() > GLANCE)
+
+    return any(in_threads(tell, SPREADS, 16 * len(at) * TRIED_COSINES))
 
 
 def _chosen_by_others(expert: QuadraticExpert, left_out: Array, rows: ExpertRows) -> Array:

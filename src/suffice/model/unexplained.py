@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.core.arrays import Array, Codes, Rows
+from suffice.core.parallel import in_threads
 from suffice.core.statistics import Batch, Pairs
 from suffice.families import Family
 from suffice.families.pair_plan import PairPlan, code_column, plan_pairs
@@ -56,9 +57,10 @@ class Unexplained(NamedTuple):
         """Compute p of the first rows by blocks of columns. None takes no part."""
         codes, weight = codes[:JUDGES], weight[:JUDGES]
         some = cls(codes, weight, np.minimum(weight, 1.0), np.zeros((classes, len(codes))))
+        blocks = [(family, part) for family, part in zip(families, rows.parts, strict=True) if family is not None]
+        each = in_threads(lambda block: some._evidence(*block), blocks, 4 * some.p.size * len(blocks))
         evidence = np.zeros(some.p.shape)
-        for family, part in zip(families, rows.parts, strict=True):
-            own = None if family is None else some._evidence(family, part)
+        for own in each:
             if own is not None:
                 evidence += own
         share = np.bincount(codes, weight, minlength=classes) / weight.sum()
