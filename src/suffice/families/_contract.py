@@ -194,6 +194,19 @@ class KeptRows(NamedTuple):
             return self
         return KeptRows(self.rows[:n], self.codes[:n], *(weight[:n] for weight in self[2:]))
 
+    def divided(self, rows: int) -> KeptRows:
+        """Return about so many rows: each that was seen several times becomes several, which share its weight.
+
+        All rows come once before the first comes again, so that folds of rows one after the other have copies.
+        """
+        most = -(-rows // max(len(self.codes), 1))
+        times = np.clip(np.floor(self.without_copies), 1, most).astype(np.int64)
+        at = np.concatenate([np.flatnonzero(times > t) for t in range(most)])
+        weight, alone, independent = (
+            (each / times)[at] for each in (self.weight, self.without_copies, self.independent)
+        )
+        return KeptRows(self.rows[at], self.codes[at], weight, np.minimum(self.unit[at], weight), alone, independent)
+
 
 class LinearForm(NamedTuple):
     """Scores coef·x + intercept whose differences between classes are log-odds.

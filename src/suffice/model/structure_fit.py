@@ -35,6 +35,7 @@ LEAST = np.log(1e-12)  # lower bound of a log-prior
 BLOCKS_AT_ONCE = 256  # whose evidence is computed at a time, where only their sum is needed
 KNOWN_GAPS = 0.01  # the share of rows with a gap in a column from which on experts know what it means,
 LEAST_GAPS = 20  # and how many there must be
+DIVIDED = 250  # rows, about, that few distinct ones are divided into
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,9 @@ def fit_structure(learned: Learned, name: StructureName, near: Nearby | None = N
 def _fit_structure(learned: Learned, name: StructureName, near: Nearby | None) -> Structure | None:
     assert isinstance(learned.family, Product), "tables have a structure"
     kept = learned.family.kept_rows(learned.statistics.statistic)
+    few = len(kept.codes) < FEWEST_ROWS
+    if few:  # which may have come often
+        kept = kept.divided(DIVIDED)
     if len(kept.codes) < FEWEST_ROWS or len(learned.labels) < 2:
         return None
     if near is not None:
@@ -123,7 +127,8 @@ def _fit_structure(learned: Learned, name: StructureName, near: Nearby | None) -
         return [pool.naive(summed, columns, len(family.blocks)), pool.exponents(evidence, columns, places)]
 
     # The rows of experts are those that members of the pool are weighed by.
-    judged = int(np.searchsorted(some, parts.expert_rows.stop)) if name == "pool" else len(some)
+    first = slice(0, every.n) if few else parts.expert_rows
+    judged = int(np.searchsorted(some, first.stop)) if name == "pool" else len(some)
     judges = pool[:judged]
 
     kinds: Mapping[type[Expert], Expert | None] = dict.fromkeys(EXPERTS) if near is None else near.experts()
@@ -131,7 +136,6 @@ def _fit_structure(learned: Learned, name: StructureName, near: Nearby | None) -
     if naive:  # linear and quadratic discriminants see what pairs of columns say, which is nothing
         kinds = {kind: each for kind, each in kinds.items() if kind is CosineExpert}
     search = ExpertSearch(kinds, judges, some[:judged], doubtful=naive)
-    first = parts.expert_rows
 
     def experts() -> tuple[list[Member], ExpertRows, Tried | None] | None:
         if name != "pool":
@@ -150,7 +154,7 @@ def _fit_structure(learned: Learned, name: StructureName, near: Nearby | None) -
         members = without + own
         members += search.cosines(fitted, tried, members)
     structure = judges.combined(name, parts, members)
-    needed = _rarely_missing(structure.experts, every[parts.expert_rows])
+    needed = _rarely_missing(structure.experts, every[first])
     if not needed:
         return structure
     return replace(structure, needed=needed, for_gaps=judges.combined("pairs", parts, without))

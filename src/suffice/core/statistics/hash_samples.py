@@ -22,7 +22,8 @@ from suffice.core.words.texts import ranges
 
 MOST_CLASSES = 1 << 24  # of a sample of rows, which has no array of that length
 SEEN_ONCE = 0.05  # the share of the distinct rows of a class that were seen once, below which its rows are copies,
-ALIKE = 0.5  # unless more than this share of its weight is of rows that other classes have, too
+ALIKE = 0.5  # unless more than this share of its weight is of rows that other classes have, too,
+POSSIBLE = 100  # or unless the values of all columns make no more rows than this, for each that there is
 
 Hashes: TypeAlias = Annotated[NDArray[np.uint64], Held("rows")]
 RowCodes: TypeAlias = Annotated[Codes, Held("rows", below="classes")]
@@ -70,7 +71,7 @@ class HashSample:
         A row that was seen several times may well be seen again, so that one of its copies is left out. If hardly any
         row of a class was seen once, its rows were repeated, or weigh more than others. Such copies will not be seen
         again, but they would tell the class of the one that is left out. Rows that several classes have in common are
-        no copies.
+        no copies, nor are those of columns of so few values that rows come again by themselves.
         """
         one = np.minimum(self.weight, 1.0)
         if not (self.weight > 1.0).any():
@@ -83,7 +84,13 @@ class HashSample:
 
         once, alike = share(self.weight <= 1.0, np.ones(len(self))), share(times[same] > 1, self.weight)
         whole = (once < SEEN_ONCE) & (alike <= ALIKE)
+        if not whole.any() or self._most_possible(POSSIBLE * len(times)):
+            return one
         return np.where(whole[codes], self.weight, one)
+
+    def _most_possible(self, rows: int) -> bool:  # noqa: ARG002  # texts are all different
+        """Return whether the values of all columns make up to so many rows."""
+        return False
 
     @cached_property
     def without_copies(self) -> Array:
@@ -193,6 +200,14 @@ class RowSample(HashSample, Statistic):
 
     def _content(self, rows: Positions | slice) -> dict[str, Any]:
         return {"rows": self.rows[rows] if len(self.rows) else self.rows}
+
+    def _most_possible(self, rows: int) -> bool:
+        made = 1
+        for name in self.rows.names:
+            made *= len(self.rows.column(name).unique())
+            if made > rows:
+                return False
+        return True
 
     def _joined_content(self, other: Self) -> dict[str, Any]:
         return {"rows": Frame.concat([self.rows, other.rows])}
