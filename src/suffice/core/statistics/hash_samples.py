@@ -20,6 +20,7 @@ from suffice.core.validation import Held
 from suffice.core.words import Texts
 from suffice.core.words.texts import ranges
 
+ENOUGH_ROWS = 1e9  # which weigh so much that no penalty matters
 MOST_CLASSES = 1 << 24  # of a sample of rows, which has no array of that length
 SEEN_ONCE = 0.05  # the share of the distinct rows of a class that were seen once, below which its rows are copies,
 ALIKE = 0.5  # unless more than this share of its weight is of rows that other classes have, too,
@@ -99,9 +100,12 @@ class HashSample:
 
     @cached_property
     def independent(self) -> Array:
-        """The weights, divided by a number, so that their sum tells how many rows there are beside copies."""
+        """The weights, divided by a number, so that their sum tells how many rows there are beside copies.
+
+        More than `ENOUGH_ROWS` are as good as these, and sums of squares do not overflow.
+        """
         total = self.weight.sum()
-        return self.weight * float(self.without_copies.sum() / total) if total else self.weight
+        return self.weight * float(min(self.without_copies.sum(), ENOUGH_ROWS) / total) if total else self.weight
 
     def _is_full(self) -> bool:
         """Return whether there are as many distinct hashes as are kept."""
