@@ -177,3 +177,11 @@ def test_blocks_without_bins_take_no_part():
     plan = rest.plan_without_pairs(families[:1], Batch(rows.parts[:1], 400))
     assert plan is not None
     assert not plan.is_naive
+
+
+@pytest.mark.parametrize("weight", [1e-30, 1e30])
+def test_weights_of_any_size_are_judged_alike(weight):
+    x, y = independent(2 * JUDGES)
+    clf = sf.BayesClassifier(keep=JUDGES).fit(x, y, sample_weight=np.full(len(y), weight))
+    assert structure_of(clf, x).plan.is_naive  # and nothing overflowed, which would be an error here
+    assert np.isfinite(clf.predict_log_proba(x[:100])).all()

@@ -77,10 +77,10 @@ class CosineExpert:
         `spread` is a share of that of the features. Both are taken from `near`, an expert of fewer rows or cosines, and
         `shrinkages` are those next to that of it.
         """
-        features = features.only("ranks", "categories")
+        features = cosine_columns(features)
         if not can_learn(codes, weight, features.size):
             return None
-        whole = _spread(features, batch, weight)
+        whole = spread_of(features, batch, weight)
         if not whole > 0:
             return None
         if near is not None:
@@ -159,13 +159,6 @@ class CosineFeatures:
     spread: float
     cosines: int
 
-    @classmethod
-    def of(cls, features: Features, batch: Batch, weight: Array, share: float, cosines: int) -> CosineFeatures | None:
-        """Settle the spread, as a share of that of rows; None if the features do not vary."""
-        features = features.only("ranks", "categories")
-        spread = share * _spread(features, batch, weight)
-        return cls(features, spread, cosines) if spread > 0 else None
-
     def matrix(self, batch: Batch) -> NDArray[np.float32]:
         """Compute the cosines of rows, (rows, cosines)."""
         out = np.empty((batch.n, self.cosines), np.float32)
@@ -236,7 +229,12 @@ class CosineFeatures:
         return [(column, own) for column, own in each if isinstance(column, CategoryFeatures)]
 
 
-def _spread(features: Features, batch: Batch, weight: Array) -> float:
+def cosine_columns(features: Features) -> Features:
+    """Return the features that cosines are of."""
+    return features.only("ranks", "categories")
+
+
+def spread_of(features: Features, batch: Batch, weight: Array) -> float:
     """Compute the root of the mean of |φ|²."""
     total = 0.0
     for column in features.columns:

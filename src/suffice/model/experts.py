@@ -20,7 +20,7 @@ from suffice.core.arrays import Array, Codes, Positions
 from suffice.core.parallel import in_threads
 from suffice.core.statistics import Batch
 from suffice.families.product import Block
-from suffice.model.cosine_expert import ALL_COLUMNS, SPREADS, CosineExpert, CosineFeatures
+from suffice.model.cosine_expert import ALL_COLUMNS, SPREADS, CosineExpert, CosineFeatures, cosine_columns, spread_of
 from suffice.model.exponents import folds_of
 from suffice.model.features import Features
 from suffice.model.linear_expert import LEVEL, LinearExpert
@@ -144,16 +144,17 @@ def cosines_tell(rows: ExpertRows, at: Positions, p: Array) -> bool:
     p (classes − 1, rows at) are those of all classes but the first. With r_k = 1[y = k] − p_k and a cosine c less its
     mean, z² = (Σ w r_k c)² / Σ (w r_k c)² is about 1 on average if r is nothing but chance.
     """
-    own, weight = rows.codes[at], rows.weight[at]
-    rest = (((own == np.arange(1, rows.classes)[:, None]) - p) * weight).astype(np.float32)
+    features, some = cosine_columns(rows.features), rows.batch[at]
+    whole = spread_of(features, rows.batch, rows.weight)
+    if not whole > 0:
+        return False
+    weight = rows.weight[at] / rows.weight.max()  # float32 can hold its square
+    rest = (((rows.codes[at] == np.arange(1, rows.classes)[:, None]) - p) * weight).astype(np.float32)
 
     def tell(spread: float) -> bool:
-        waves = CosineFeatures.of(rows.features, rows.batch, rows.weight, spread, TRIED_COSINES)
-        if waves is None:
-            return False
-        c = waves.matrix(rows.batch[at])
+        c = CosineFeatures(features, spread * whole, TRIED_COSINES).matrix(some)
         c -= c.mean(axis=0)
-        z2 = (rest @ c) ** 2 / np.maximum(rest**2 @ c**2, 1e-300)
+        z2 = (rest @ c) ** 2 / np.maximum(rest**2 @ c**2, np.finfo(np.float32).tiny)
         return bool(z2.mean() > GLANCE)
 
     return any(in_threads(tell, SPREADS, 16 * len(at) * TRIED_COSINES))

@@ -117,7 +117,7 @@ class Pool:
     def naive(self, whole: Array, columns: int, blocks: int) -> Member:
         """One exponent for the sum of the first columns, which are those of `blocks`."""
         problem = self._problem(whole[:, :, None], np.full(1, 0.5), 1.0)
-        w = problem.fit() * whole.any()
+        w = problem.fit() * whole.any()  # 0 if all columns are silent, as in `exponents`
         exponents = np.zeros(columns)
         exponents[:blocks] = w
         return Member("naive", problem.cross_fitted(w), exponents, np.zeros(0))
@@ -142,18 +142,16 @@ class Pool:
         return Member(type(expert).__name__, scores, np.zeros(0), np.zeros(0), (expert, float(w[0])))
 
     def _weigh(self, members: list[Member], begin: Array | None = None) -> tuple[Array, Array]:
-        """Fit the weights of members, ≥ 0, from `begin` on; return them, and the log-loss of each row."""
+        """Fit the weights of members, ≥ 0, from `begin` on; return them, and the scores, (classes − 1, rows)."""
         m = len(members)
         parts = np.stack([each.scores - self.log_prior for each in members], axis=2)
         problem = self._problem(parts, np.full(m, 1.0 / m), PULL)
         w = problem.fit(begin)
-        return w, problem.losses(problem.scores(w))
+        return w, problem.scores(w)
 
     def posterior(self, members: list[Member]) -> Array:
         """Return p(y | x) of all classes but the first by members with their weights, (classes − 1, rows)."""
-        own = self._of_own_rows(members)
-        w, _ = self._weigh(own)
-        scores = self.log_prior + sum(a * (each.scores - self.log_prior) for a, each in zip(w, own, strict=True))
+        _, scores = self._weigh(self._of_own_rows(members))
         return probabilities(scores)[0]
 
     def _of_own_rows(self, members: list[Member]) -> list[Member]:
@@ -161,19 +159,19 @@ class Pool:
         return [replace(each, scores=each.scores[:, : len(self.codes)]) for each in members]
 
     def _chosen(self, members: list[Member]) -> tuple[list[Member], Array, Array]:
-        """Choose the members that have weight; return them, their weights, and the log-loss of each row.
+        """Choose the members that have weight; return them, their weights, and the scores, (classes − 1, rows).
 
         Cosines, which no column tells of, must gain two standard errors.
         """
         without = [each for each in members if each.name != CosineExpert.__name__]
         if len(without) < len(members) and not self.better(members, without, WORTH):
             members = without
-        w, losses = self._weigh(members)
+        w, scores = self._weigh(members)
         while (w < NEGLIGIBLE).any() and len(members) > 1:
             least = int(np.argmin(w))
             members = members[:least] + members[least + 1 :]
-            w, losses = self._weigh(members, np.delete(w, least))
-        return members, w, losses
+            w, scores = self._weigh(members, np.delete(w, least))
+        return members, w, scores
 
     def better(self, members: list[Member], others: list[Member], errors: float) -> bool:
         """Return whether members have a lower mean log-loss than others, by more than so many standard errors.
@@ -184,7 +182,7 @@ class Pool:
         judges = self[:rows]
 
         def losses(some: list[Member]) -> Array:
-            return judges._weigh(judges._of_own_rows(some))[1]
+            return log_losses(judges._weigh(judges._of_own_rows(some))[1], judges.codes)
 
         gain = losses(others) - losses(members)
         mean = float(np.average(gain, weights=judges.weight))
@@ -193,7 +191,7 @@ class Pool:
 
     def combined(self, name: StructureName, parts: Parts, members: list[Member]) -> Structure:
         """Combine the members."""
-        members, w, losses = self._chosen(members)
+        members, w, scores = self._chosen(members)
         family, classes = parts.family, len(self.log_prior) + 1
         columns = np.zeros(len(family.blocks) + len(family.found))
         pairs = np.zeros(0 if family.plan is None else family.plan.pairs.shape[1])
@@ -204,8 +202,8 @@ class Pool:
             if member.expert is not None:
                 experts.append(member.expert[0])
                 weights.append(share * member.expert[1])
-        prior = self._problem(np.zeros((classes - 1, len(self.codes), 0)), np.zeros(0), 0.0)
-        mixed = mixture(np.exp(-losses), np.exp(-prior.losses(self.log_prior)), self.weight)
+        own, prior = (np.exp(-log_losses(each, self.codes)) for each in (scores, self.log_prior))
+        mixed = mixture(own, prior, self.weight)
         return Structure(
             np.ones(classes),
             np.zeros(classes),
